@@ -1,0 +1,1 @@
+//! Pure facts and rules: no async, no clock, no I/O.

@@ -1,0 +1,36 @@
+//! When the caller stops waiting. Every port call gets one; what is left of it caps the call.
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A moment on the monotonic clock after which nobody waits for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    #[must_use]
+    pub fn after(wait: Duration) -> Self {
+        Self(Instant::now() + wait)
+    }
+
+    #[must_use]
+    pub const fn at(moment: Instant) -> Self {
+        Self(moment)
+    }
+
+    #[must_use]
+    pub const fn instant(self) -> Instant {
+        self.0
+    }
+
+    /// Zero once it has passed.
+    #[must_use]
+    pub fn remaining(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+
+    #[must_use]
+    pub fn earlier(self, other: Self) -> Self {
+        self.min(other)
+    }
+}

@@ -1,0 +1,87 @@
+//! The W3C trace context that a request arrives with and that partners are told (`traceparent`).
+
+use std::fmt;
+
+/// `version-traceid-parentid-flags`, validated (W3C Trace Context, section 3.2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceParent(Box<str>);
+
+impl TraceParent {
+    /// `None` for anything that is not a valid version 00 header: such a header is ignored.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let hex = |part: &str, len: usize| {
+            part.len() == len && part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let zero = |part: &str| part.bytes().all(|b| b == b'0');
+        let mut parts = text.split('-');
+        let (version, trace, span, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let valid = version == "00"
+            && hex(trace, 32)
+            && !zero(trace)
+            && hex(span, 16)
+            && !zero(span)
+            && hex(flags, 2)
+            && parts.next().is_none();
+        valid.then(|| Self(text.into()))
+    }
+
+    /// A new trace from its random parts; a zero is lifted to one, which the standard forbids.
+    #[must_use]
+    pub fn new(trace_id: u128, span_id: u64) -> Self {
+        Self(format!("00-{:032x}-{:016x}-01", trace_id.max(1), span_id.max(1)).into())
+    }
+
+    /// The same trace with another parent span.
+    #[must_use]
+    pub fn child(&self, span_id: u64) -> Self {
+        Self(format!("00-{}-{:016x}-{}", self.trace_id(), span_id.max(1), &self.0[53..]).into())
+    }
+
+    #[must_use]
+    pub fn trace_id(&self) -> &str {
+        &self.0[3..35]
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TraceParent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_valid_header_is_taken() {
+        let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(TraceParent::parse(good).unwrap().trace_id(), &good[3..35]);
+        for bad in [
+            "",
+            "00",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
+        ] {
+            assert_eq!(TraceParent::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_child_stays_in_the_trace() {
+        let root = TraceParent::new(7, 8);
+        let child = root.child(9);
+        assert_eq!(child.trace_id(), root.trace_id());
+        assert_eq!(TraceParent::parse(child.as_str()), Some(child));
+    }
+}

@@ -1,0 +1,152 @@
+//! Why an answer is missing: the one vocabulary in which adapters tell the core, the breaker, the
+//! retry and the HTTP mapping what became of a call (the outcome matrix of docs/outcomes.md).
+
+use std::fmt;
+use std::time::Duration;
+
+/// The systems outside. The word is the breaker's name, the environment prefix, the metric label
+/// `system` and the span attribute `external.system`, so it has one spelling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum System {
+    Sber,
+    OdnaKassa,
+    Catalog,
+    Recommendations,
+}
+
+impl System {
+    pub const ALL: [Self; 4] = [Self::Sber, Self::OdnaKassa, Self::Catalog, Self::Recommendations];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sber => "sber",
+            Self::OdnaKassa => "odnakassa",
+            Self::Catalog => "catalog",
+            Self::Recommendations => "recommendations",
+        }
+    }
+}
+
+impl fmt::Display for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Cause {
+    #[error("circuit breaker is open")]
+    BreakerOpen,
+    #[error("circuit breaker is half-open and all its probes are taken")]
+    ProbesTaken,
+    #[error("circuit breaker is forced open")]
+    ForcedOpen,
+    #[error("too many calls in flight")]
+    BulkheadFull,
+    #[error("no place became free within the wait")]
+    BulkheadWait,
+    #[error("too little time left to start the call")]
+    DeadlineTooShort,
+    #[error("no connection")]
+    Unreachable,
+    #[error("the partner asks to slow down")]
+    Throttled,
+    /// 404, 405 or a redirect of a payment call: a wrong address or a foreign proxy.
+    #[error("the partner does not serve this address")]
+    Misdirected,
+    #[error("no answer within the call's time limit")]
+    TimedOut,
+    /// The caller's own deadline cut the call short: not the partner's fault.
+    #[error("the caller's deadline ended the call")]
+    DeadlinePassed,
+    #[error("the connection broke during the call")]
+    Broken,
+    /// 5xx, 408, or a system error inside a 200 body.
+    #[error("the partner failed")]
+    PartnerFailed,
+    #[error("the answer cannot be read")]
+    Unreadable,
+}
+
+impl Cause {
+    /// Whether the call certainly had no effect, so that going elsewhere or queueing is safe.
+    /// Everything else may have happened: resolve it, never repeat it elsewhere.
+    #[must_use]
+    pub const fn not_executed(self) -> bool {
+        match self {
+            Self::BreakerOpen
+            | Self::ProbesTaken
+            | Self::ForcedOpen
+            | Self::BulkheadFull
+            | Self::BulkheadWait
+            | Self::DeadlineTooShort
+            | Self::Unreachable
+            | Self::Throttled
+            | Self::Misdirected => true,
+            Self::TimedOut
+            | Self::DeadlinePassed
+            | Self::Broken
+            | Self::PartnerFailed
+            | Self::Unreadable => false,
+        }
+    }
+
+    /// Whether the refusal was ours, made before anything was sent.
+    #[must_use]
+    pub const fn shed(self) -> bool {
+        matches!(
+            self,
+            Self::BreakerOpen
+                | Self::ProbesTaken
+                | Self::ForcedOpen
+                | Self::BulkheadFull
+                | Self::BulkheadWait
+                | Self::DeadlineTooShort
+        )
+    }
+
+    /// A stable word for metrics, logs and stored evidence.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BreakerOpen => "breaker_open",
+            Self::ProbesTaken => "half_open_full",
+            Self::ForcedOpen => "forced_open",
+            Self::BulkheadFull => "bulkhead_full",
+            Self::BulkheadWait => "bulkhead_wait",
+            Self::DeadlineTooShort => "deadline_too_short",
+            Self::Unreachable => "unreachable",
+            Self::Throttled => "throttled",
+            Self::Misdirected => "misdirected",
+            Self::TimedOut => "timeout",
+            Self::DeadlinePassed => "deadline_passed",
+            Self::Broken => "broken",
+            Self::PartnerFailed => "partner_failed",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// A call without an answer, and when it makes sense to ask again, if anyone knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
+pub struct NoAnswer {
+    pub cause: Cause,
+    /// From the breaker's remaining open time or the partner's `Retry-After`.
+    pub retry_after: Option<Duration>,
+}
+
+impl NoAnswer {
+    #[must_use]
+    pub const fn new(cause: Cause) -> Self {
+        Self { cause, retry_after: None }
+    }
+}
+
+impl From<Cause> for NoAnswer {
+    fn from(cause: Cause) -> Self {
+        Self::new(cause)
+    }
+}
