@@ -1,1 +1,11 @@
 //! Pure facts and rules: no async, no clock, no I/O.
+
+pub mod ids;
+pub mod money;
+pub mod timestamp;
+
+pub mod order;
+pub mod registration;
+pub mod task;
+
+pub mod dossier;

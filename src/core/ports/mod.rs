@@ -1,5 +1,14 @@
 //! What the core needs from outside: a trait, its types and its error for each need.
 
+pub mod call;
 pub mod deadline;
 pub mod trace;
 pub mod unavailable;
+
+pub mod catalog;
+pub mod payment;
+pub mod recommendations;
+
+pub mod clock;
+pub mod events;
+pub mod orders;

@@ -1,0 +1,192 @@
+//! The order: what was bought, for whom, for how much, and how far it has come.
+
+use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
+use crate::core::domain::money::{Money, MoneyError};
+use crate::core::domain::timestamp::Timestamp;
+use std::collections::HashSet;
+
+/// The largest total that both payment systems take, in minor units (Sber: twelve digits).
+pub const MAX_TOTAL_MINOR: i64 = 999_999_999_999;
+pub const MAX_ITEMS: usize = 100;
+pub const MAX_QUANTITY: u32 = 10_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OrderStatus {
+    New,
+    /// A registration is being made or its outcome is being found out.
+    Registering,
+    AwaitingPayment,
+    Paid,
+    PaymentFailed,
+    Cancelled,
+    Refunded,
+}
+
+impl OrderStatus {
+    pub const ALL: [Self; 7] = [
+        Self::New,
+        Self::Registering,
+        Self::AwaitingPayment,
+        Self::Paid,
+        Self::PaymentFailed,
+        Self::Cancelled,
+        Self::Refunded,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Registering => "registering",
+            Self::AwaitingPayment => "awaiting_payment",
+            Self::Paid => "paid",
+            Self::PaymentFailed => "payment_failed",
+            Self::Cancelled => "cancelled",
+            Self::Refunded => "refunded",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
+/// A line of the order, with the price as the catalog gave it when the order was placed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    pub product_id: ProductId,
+    pub name: String,
+    pub quantity: u32,
+    pub unit_price: Money,
+    /// The price came from the cache while the catalog could not answer.
+    pub price_stale: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    pub id: OrderId,
+    pub customer_id: CustomerId,
+    pub status: OrderStatus,
+    pub items: Vec<Item>,
+    pub total: Money,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// Grows by one with every stored change of the dossier (optimistic concurrency).
+    pub version: i64,
+}
+
+/// Well-formed but senseless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OrderInvalid {
+    #[error("an order has 1 to {MAX_ITEMS} items")]
+    ItemCount,
+    #[error("a quantity is 1 to {MAX_QUANTITY}")]
+    Quantity,
+    #[error("a product may stand in an order once")]
+    ProductTwice,
+    #[error("all prices of an order are in one currency")]
+    Currency,
+    #[error("the total is 1 to {MAX_TOTAL_MINOR} minor units")]
+    Total,
+}
+
+impl Order {
+    /// A new order; its total is computed here and nowhere else.
+    ///
+    /// # Errors
+    /// No items or too many, a quantity out of range, a product twice, mixed currencies, or a total
+    /// that is zero or too large to be paid.
+    pub fn place(
+        id: OrderId,
+        customer_id: CustomerId,
+        items: Vec<Item>,
+        now: Timestamp,
+    ) -> Result<Self, OrderInvalid> {
+        let total = total_of(&items)?;
+        let status = OrderStatus::New;
+        Ok(Self {
+            id,
+            customer_id,
+            status,
+            items,
+            total,
+            created_at: now,
+            updated_at: now,
+            version: 1,
+        })
+    }
+}
+
+fn total_of(items: &[Item]) -> Result<Money, OrderInvalid> {
+    let first = items.first().ok_or(OrderInvalid::ItemCount)?;
+    if items.len() > MAX_ITEMS {
+        return Err(OrderInvalid::ItemCount);
+    }
+    if !items.iter().all(|item| (1..=MAX_QUANTITY).contains(&item.quantity)) {
+        return Err(OrderInvalid::Quantity);
+    }
+    let mut seen = HashSet::with_capacity(items.len());
+    if !items.iter().all(|item| seen.insert(&item.product_id)) {
+        return Err(OrderInvalid::ProductTwice);
+    }
+    let mut total = Money::zero(first.unit_price.currency());
+    for item in items {
+        total = item.unit_price.times(item.quantity).and_then(|line| total.plus(line)).map_err(
+            |fault| match fault {
+                MoneyError::CurrencyMismatch => OrderInvalid::Currency,
+                MoneyError::Overflow | MoneyError::Negative | MoneyError::BadCurrency => {
+                    OrderInvalid::Total
+                }
+            },
+        )?;
+    }
+    if (1..=MAX_TOTAL_MINOR).contains(&total.minor()) {
+        Ok(total)
+    } else {
+        Err(OrderInvalid::Total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::domain::money::Currency;
+
+    fn item(product: &str, quantity: u32, kopecks: i64) -> Item {
+        Item {
+            product_id: ProductId::parse(product).unwrap(),
+            name: product.to_owned(),
+            quantity,
+            unit_price: Money::rub(kopecks).unwrap(),
+            price_stale: false,
+        }
+    }
+
+    fn place(items: Vec<Item>) -> Result<Money, OrderInvalid> {
+        let customer = CustomerId::parse("c-1").unwrap();
+        let now = Timestamp::from_micros(1);
+        Order::place(OrderId::new(now, 1), customer, items, now).map(|order| order.total)
+    }
+
+    #[test]
+    fn the_total_is_the_sum_of_the_lines() {
+        let total = place(vec![item("a", 2, 150), item("b", 1, 0), item("c", 3, 1)]).unwrap();
+        assert_eq!(total, Money::rub(303).unwrap());
+    }
+
+    #[test]
+    fn senseless_orders_are_refused_by_name() {
+        assert_eq!(place(vec![]), Err(OrderInvalid::ItemCount));
+        assert_eq!(place(vec![item("a", 0, 1)]), Err(OrderInvalid::Quantity));
+        assert_eq!(place(vec![item("a", 10_001, 1)]), Err(OrderInvalid::Quantity));
+        assert_eq!(place(vec![item("a", 1, 1), item("a", 1, 1)]), Err(OrderInvalid::ProductTwice));
+        assert_eq!(place(vec![item("a", 1, 0)]), Err(OrderInvalid::Total));
+        assert_eq!(place(vec![item("a", 10_000, i64::MAX)]), Err(OrderInvalid::Total));
+        assert_eq!(place(vec![item("a", 1, MAX_TOTAL_MINOR + 1)]), Err(OrderInvalid::Total));
+        assert_eq!(place(vec![item("a", 1, MAX_TOTAL_MINOR)]).unwrap().minor(), MAX_TOTAL_MINOR);
+        let mut dollars = item("b", 1, 1);
+        dollars.unit_price = Money::new(1, Currency::parse("USD").unwrap()).unwrap();
+        assert_eq!(place(vec![item("a", 1, 1), dollars]), Err(OrderInvalid::Currency));
+    }
+}

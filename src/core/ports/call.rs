@@ -1,0 +1,27 @@
+//! What goes along with every call to a partner.
+
+use crate::core::ports::deadline::Deadline;
+use crate::core::ports::trace::TraceParent;
+
+/// The circumstances of a call: how long its answer is wanted, in which trace, and by whom.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub deadline: Deadline,
+    pub trace: Option<TraceParent>,
+    /// A status poll of the workers: while the breaker is closed only its failures count, so that
+    /// many good polls cannot dilute a dead `register`.
+    pub background: bool,
+}
+
+impl Call {
+    #[must_use]
+    pub const fn new(deadline: Deadline, trace: Option<TraceParent>) -> Self {
+        Self { deadline, trace, background: false }
+    }
+
+    #[must_use]
+    pub fn in_background(mut self) -> Self {
+        self.background = true;
+        self
+    }
+}

@@ -1,0 +1,14 @@
+//! Where moments and random bits come from, so that a simulation can own both.
+
+use crate::core::domain::timestamp::Timestamp;
+use std::fmt;
+
+/// The wall clock of this process. Decisions about orders use the database's clock instead.
+pub trait Clock: Send + Sync + fmt::Debug {
+    fn now(&self) -> Timestamp;
+}
+
+/// Random bits for ids and lease tokens: unguessable in production, seeded in a simulation.
+pub trait Entropy: Send + Sync + fmt::Debug {
+    fn bits(&self) -> u128;
+}

@@ -1,0 +1,210 @@
+//! What a payment system can do for an order, and the ways in which it can fail to.
+
+use crate::core::domain::money::Money;
+use crate::core::domain::registration::{Ending, Provider, ProviderNumber};
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::ports::call::Call;
+use crate::core::ports::unavailable::{Cause, System};
+use std::fmt;
+use std::time::Duration;
+
+/// A payment system. Every method is one bounded call through the adapter's own guards; none
+/// repeats a write by itself.
+#[async_trait::async_trait]
+pub trait PaymentPort: Send + Sync + fmt::Debug {
+    fn provider(&self) -> Provider;
+
+    /// No call lasts longer than this.
+    fn call_limit(&self) -> Duration;
+
+    /// How many calls would be let through now; changes nothing.
+    fn capacity(&self) -> Capacity;
+
+    /// Whether repeating `register` with the same number and amount is answered with the first
+    /// outcome (a key that the provider keeps), so that a repeat serves as a query.
+    fn repeats_safely(&self) -> bool;
+
+    /// Makes the order payable.
+    async fn register(
+        &self,
+        order: &RegisterOrder,
+        call: &Call,
+    ) -> Result<Registered, PaymentError>;
+
+    /// What the provider knows under our number.
+    ///
+    /// # Errors
+    /// A query that failed proves nothing.
+    async fn payment_status(
+        &self,
+        payment: &PaymentRef,
+        call: &Call,
+    ) -> Result<Finding, PaymentError>;
+
+    /// Takes an unpaid registration back. `Ok` means the provider took the word; only
+    /// `payment_status` is evidence.
+    async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError>;
+
+    /// Gives money back. `Ok` means the provider took the word; only `payment_status` is evidence.
+    async fn refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), PaymentError>;
+
+    /// Verifies and reads what the provider sent to our webhook.
+    ///
+    /// # Errors
+    /// A bad signature, or nonsense.
+    fn read_callback(
+        &self,
+        raw: &RawCallback<'_>,
+        now: Timestamp,
+    ) -> Result<Callback, CallbackError>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capacity {
+    /// Calls that would be let through now.
+    pub free: usize,
+    /// When it makes sense to ask again, if `free` is 0.
+    pub retry_after: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisterOrder {
+    pub number: ProviderNumber,
+    pub amount: Money,
+    pub return_url: String,
+}
+
+/// A registration as both sides name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentRef {
+    pub number: ProviderNumber,
+    /// The provider's own id, when it was ever told.
+    pub external_id: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefundOrder {
+    pub payment: PaymentRef,
+    pub amount: Money,
+    /// 1 to 36 of `[A-Za-z0-9_-]`, the same for every repeat of the same refund.
+    pub refund_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    pub external_id: String,
+    pub form_url: String,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// The answer to a status query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    Found(PaymentReport),
+    /// The provider's business answer "no such order" (never a 404 of some proxy).
+    NotFound,
+}
+
+/// A payment as the provider tells it. The core compares number and amount with its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentReport {
+    pub number: ProviderNumber,
+    pub external_id: Option<String>,
+    /// `None` when the provider did not tell it or told nonsense: a mismatch, never 0.
+    pub amount: Option<Money>,
+    pub status: ReportedStatus,
+    /// What was given back so far.
+    pub refunded: Option<Money>,
+    pub form_url: Option<String>,
+    pub expires_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportedStatus {
+    /// Waits for the payer, or the payer is at it.
+    Pending,
+    Paid,
+    /// Over without money.
+    Over(Ending),
+    /// A word we do not know: kept as it is, with an alert.
+    Strange,
+}
+
+/// A payment system that certainly did nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("payment system {system} unavailable: {cause}")]
+pub struct PaymentSystemUnavailableError {
+    pub system: System,
+    pub cause: Cause,
+    pub retry_after: Option<Duration>,
+}
+
+/// Why a payment call gave nothing, by what the caller may do next.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PaymentError {
+    /// Certainly without effect: go elsewhere, or queue.
+    #[error(transparent)]
+    NotExecuted(#[from] PaymentSystemUnavailableError),
+    /// May have happened: resolve it, never repeat it elsewhere.
+    #[error("outcome unknown: {0}")]
+    Unknown(Cause),
+    /// The provider already has an order under this number: ask for it.
+    #[error("the number is known to the provider")]
+    Duplicate,
+    /// A business refusal: certainly without effect, and a repeat would be refused too.
+    #[error("rejected: {0}")]
+    Rejected(Rejection),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// Our own class of the provider's code, safe to log.
+    pub code: String,
+    pub concerns: Concern,
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.code)
+    }
+}
+
+/// Whom a refusal is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concern {
+    Order,
+    /// Our credentials or rights: an alarm for the operator.
+    Account,
+}
+
+/// A request to our webhook, as it came.
+#[derive(Debug, Clone, Copy)]
+pub struct RawCallback<'a> {
+    /// Sent by POST (otherwise by GET).
+    pub post: bool,
+    /// The raw query string, without `?`.
+    pub query: &'a str,
+    /// The provider's signature header, if it sent one.
+    pub signature: Option<&'a str>,
+    pub body: &'a [u8],
+}
+
+/// A hint that a payment has news; only a query makes it a fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Callback {
+    pub number: ProviderNumber,
+    /// Where the provider numbers its events.
+    pub event_id: Option<String>,
+    /// The provider's word for what happened, for the inbox.
+    pub kind: String,
+    /// Whether a signature proved the sender.
+    pub signed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallbackError {
+    #[error("the signature does not match")]
+    SignatureInvalid,
+    #[error("not a callback: {0}")]
+    Malformed(&'static str),
+}

@@ -1,0 +1,28 @@
+//! Where hints for a customer come from. Nobody's order waits for them.
+
+use crate::core::domain::ids::{CustomerId, ProductId};
+use crate::core::ports::call::Call;
+use crate::core::ports::unavailable::Cause;
+use std::fmt;
+
+#[async_trait::async_trait]
+pub trait RecommendationsPort: Send + Sync + fmt::Debug {
+    /// An empty list is an answer: a customer without any.
+    async fn get_recommendations(
+        &self,
+        customer: &CustomerId,
+        call: &Call,
+    ) -> Result<Vec<Recommendation>, RecommendationsUnavailableError>;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recommendation {
+    pub product_id: ProductId,
+    pub name: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("recommendations unavailable: {cause}")]
+pub struct RecommendationsUnavailableError {
+    pub cause: Cause,
+}
