@@ -92,6 +92,25 @@ pub enum OrderInvalid {
 }
 
 impl Order {
+    /// What can be told of an order before any price is known, so that nonsense costs no call.
+    ///
+    /// # Errors
+    /// No items or too many, a quantity out of range, or a product twice.
+    pub fn check_lines(lines: &[(ProductId, u32)]) -> Result<(), OrderInvalid> {
+        if lines.is_empty() || lines.len() > MAX_ITEMS {
+            return Err(OrderInvalid::ItemCount);
+        }
+        if !lines.iter().all(|(_, quantity)| (1..=MAX_QUANTITY).contains(quantity)) {
+            return Err(OrderInvalid::Quantity);
+        }
+        let mut seen = HashSet::with_capacity(lines.len());
+        if lines.iter().all(|(product, _)| seen.insert(product)) {
+            Ok(())
+        } else {
+            Err(OrderInvalid::ProductTwice)
+        }
+    }
+
     /// A new order; its total is computed here and nowhere else.
     ///
     /// # Errors
@@ -103,6 +122,8 @@ impl Order {
         items: Vec<Item>,
         now: Timestamp,
     ) -> Result<Self, OrderInvalid> {
+        let lines: Vec<_> = items.iter().map(|i| (i.product_id.clone(), i.quantity)).collect();
+        Self::check_lines(&lines)?;
         let total = total_of(&items)?;
         let status = OrderStatus::New;
         Ok(Self {
@@ -120,16 +141,6 @@ impl Order {
 
 fn total_of(items: &[Item]) -> Result<Money, OrderInvalid> {
     let first = items.first().ok_or(OrderInvalid::ItemCount)?;
-    if items.len() > MAX_ITEMS {
-        return Err(OrderInvalid::ItemCount);
-    }
-    if !items.iter().all(|item| (1..=MAX_QUANTITY).contains(&item.quantity)) {
-        return Err(OrderInvalid::Quantity);
-    }
-    let mut seen = HashSet::with_capacity(items.len());
-    if !items.iter().all(|item| seen.insert(&item.product_id)) {
-        return Err(OrderInvalid::ProductTwice);
-    }
     let mut total = Money::zero(first.unit_price.currency());
     for item in items {
         total = item.unit_price.times(item.quantity).and_then(|line| total.plus(line)).map_err(

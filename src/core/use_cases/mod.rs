@@ -1,1 +1,18 @@
-//! What can be done: one verb, one file.
+//! What can be done: one verb, one file. A use case that changes anything is run detached from the
+//! client that asked, so none of these futures is ever dropped half-way.
+
+pub mod policy;
+
+pub mod place_order;
+pub mod recommend;
+pub mod show_order;
+pub mod show_product;
+
+pub mod cancel_order;
+pub mod confirm_order;
+pub mod poll_task;
+pub mod receive_callback;
+pub mod run_tasks;
+
+pub mod payment_router;
+pub mod watch;

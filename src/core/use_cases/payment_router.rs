@@ -1,0 +1,1 @@
+//! Which payment system is asked next.

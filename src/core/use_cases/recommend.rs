@@ -1,0 +1,51 @@
+//! Recommend: an empty list, marked as degraded, when nobody can tell. It was agreed beforehand that
+//! a shop without hints is better than a shop that waits for them.
+
+use crate::core::domain::ids::CustomerId;
+use crate::core::ports::call::Call;
+use crate::core::ports::events::{Event, Events, FallbackKind};
+use crate::core::ports::recommendations::{Recommendation, RecommendationsPort};
+use crate::core::ports::unavailable::{Cause, System};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct Recommend {
+    pub recommendations: Arc<dyn RecommendationsPort>,
+    pub events: Arc<dyn Events>,
+    /// `RECOMMENDATIONS_EMPTY_ON=not_executed`: only what never left this process is covered up.
+    pub only_not_executed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recommended {
+    pub items: Vec<Recommendation>,
+    pub degraded: bool,
+}
+
+/// The system answered badly, and the configuration says not to cover that up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("get recommendations: {cause}")]
+pub struct RecommendError {
+    pub cause: Cause,
+}
+
+impl Recommend {
+    /// # Errors
+    /// Only with `only_not_executed`: the system was reached and failed.
+    pub async fn run(
+        &self,
+        customer: &CustomerId,
+        call: &Call,
+    ) -> Result<Recommended, RecommendError> {
+        let cause = match self.recommendations.get_recommendations(customer, call).await {
+            Ok(items) => return Ok(Recommended { items, degraded: false }),
+            Err(fault) => fault.cause,
+        };
+        if self.only_not_executed && !cause.not_executed() {
+            return Err(RecommendError { cause });
+        }
+        let (system, kind) = (System::Recommendations, FallbackKind::Default);
+        self.events.record(&Event::Fallback { system, kind, cause });
+        Ok(Recommended { items: Vec::new(), degraded: true })
+    }
+}
