@@ -1,5 +1,7 @@
 //! The driven side: one folder a partner, none of which knows another, and the storage.
 
+pub mod http_client;
+
 pub mod catalog;
 pub mod odnakassa;
 pub mod recommendations;
