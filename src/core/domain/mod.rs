@@ -6,6 +6,9 @@ pub mod timestamp;
 
 pub mod order;
 pub mod registration;
+pub mod report;
 pub mod task;
+
+pub mod policy;
 
 pub mod dossier;

@@ -186,7 +186,12 @@ pub struct RefundPlan {
     pub amount: Money,
     /// The refunded sum that the provider told before our call: a repeat is judged against it.
     pub before: Option<Money>,
+    /// When the refund call was last let go.
     pub sent_at: Option<Timestamp>,
+    /// Whether the provider took the word; only a query is evidence.
+    pub taken: bool,
+    /// Status queries since the last send that showed the sum unchanged.
+    pub unchanged: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,7 +210,7 @@ pub struct Task {
     /// When `TASK_MAX_AGE` ends it.
     pub deadline: Timestamp,
     pub lease: Option<Lease>,
-    /// The registration that it made, as (provider, sequence).
+    /// The registration that it made or, for a refund, is about, as (provider, sequence).
     pub result: Option<(Provider, u8)>,
     pub error: Option<TaskError>,
     pub refund: Option<RefundPlan>,

@@ -1,7 +1,8 @@
 //! What a payment system can do for an order, and the ways in which it can fail to.
 
 use crate::core::domain::money::Money;
-use crate::core::domain::registration::{Ending, Provider, ProviderNumber};
+use crate::core::domain::registration::{Provider, ProviderNumber};
+pub use crate::core::domain::report::{PaymentReport, ReportedStatus};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::call::Call;
 use crate::core::ports::unavailable::{Cause, System};
@@ -103,31 +104,6 @@ pub enum Finding {
     Found(PaymentReport),
     /// The provider's business answer "no such order" (never a 404 of some proxy).
     NotFound,
-}
-
-/// A payment as the provider tells it. The core compares number and amount with its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PaymentReport {
-    pub number: ProviderNumber,
-    pub external_id: Option<String>,
-    /// `None` when the provider did not tell it or told nonsense: a mismatch, never 0.
-    pub amount: Option<Money>,
-    pub status: ReportedStatus,
-    /// What was given back so far.
-    pub refunded: Option<Money>,
-    pub form_url: Option<String>,
-    pub expires_at: Option<Timestamp>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReportedStatus {
-    /// Waits for the payer, or the payer is at it.
-    Pending,
-    Paid,
-    /// Over without money.
-    Over(Ending),
-    /// A word we do not know: kept as it is, with an alert.
-    Strange,
 }
 
 /// A payment system that certainly did nothing.
