@@ -1,0 +1,209 @@
+//! Which room may name which: the table of the house, checked against the parsed sources.
+
+mod source_tree;
+
+use source_tree::{Module, Name, files_below, modules, names_in, root};
+use std::fs;
+
+/// A part of the tree, and all that its code may name besides itself and the standard library. The
+/// row with the longest matching path counts; a file without a row fails.
+struct Room {
+    path: &'static str,
+    ours: &'static [&'static str],
+    crates: &'static [&'static str],
+}
+
+const fn room(
+    path: &'static str,
+    ours: &'static [&'static str],
+    crates: &'static [&'static str],
+) -> Room {
+    Room { path, ours, crates }
+}
+
+#[rustfmt::skip]
+const HOUSE: &[Room] = &[
+    // the core knows nobody
+    room("core::domain", &[], &["thiserror", "serde", "uuid", "time"]),
+    room("core::ports", &["core::domain"], &["async_trait", "thiserror", "tokio::time"]),
+    room("core::use_cases", &["core"], &["async_trait", "thiserror", "tracing", "tokio::sync", "tokio::time", "tokio::select", "futures_util"]),
+
+    // the machines know no vendor
+    room("adapters::resilience", &["core::ports::unavailable", "core::ports::deadline"], &["tokio", "serde", "tracing", "thiserror", "rustix", "fastrand"]),
+
+    // the partners know nothing of one another
+    room("adapters::out::http_client", &["core::ports", "adapters::resilience"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
+    room("adapters::out::sber", VENDOR, VENDOR_CRATES),
+    room("adapters::out::odnakassa", VENDOR, VENDOR_CRATES),
+    room("adapters::out::catalog", VENDOR, VENDOR_CRATES),
+    room("adapters::out::recommendations", VENDOR, VENDOR_CRATES),
+    room("adapters::out::storage", &["core::domain", "core::ports"], &["async_trait", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
+    room("adapters::metrics", &["core::domain", "core::ports", "adapters::resilience"], &["prometheus"]),
+
+    // the doors know the core only
+    room("adapters::in::http", &["core"], DOOR_CRATES),
+    room("adapters::in::admin", &["core"], DOOR_CRATES),
+    room("adapters::in::worker", &["core"], &["tokio", "tokio_util", "tracing"]),
+
+    // the frame knows everything
+    room("bootstrap", &[""], &["anyhow", "axum", "tokio", "tokio_util", "tracing", "sqlx", "secrecy", "fastrand", "uuid"]),
+    room("config", &["core", "adapters"], &["envy", "humantime", "secrecy", "serde", "thiserror"]),
+    room("telemetry", &["config"], &["tracing", "tracing_subscriber", "tracing_opentelemetry", "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "thiserror"]),
+    room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio", "tracing"]),
+
+    // the partners' stand-in is written against their protocols, not against our code
+    room("sandbox", &[], &["axum", "http", "http_body_util", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "reqwest", "hmac", "sha2", "subtle", "fastrand", "time", "uuid", "thiserror", "tracing"]),
+];
+
+const VENDOR: &[&str] =
+    &["core::domain", "core::ports", "adapters::resilience", "adapters::out::http_client"];
+#[rustfmt::skip]
+const VENDOR_CRATES: &[&str] = &["async_trait", "http", "serde", "serde_json", "secrecy", "hmac", "sha2", "subtle", "moka", "time", "tokio", "tracing", "thiserror"];
+#[rustfmt::skip]
+const DOOR_CRATES: &[&str] = &["axum", "http", "http_body_util", "tower", "tower_http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "utoipa", "sha2", "subtle", "secrecy", "time", "tracing", "thiserror", "uuid"];
+
+/// What tests may name beyond their room's row: fakes of other rooms, never the machinery itself.
+const TEST_STAND_INS: &[&str] = &["sandbox"];
+
+fn within(name: &str, area: &str) -> bool {
+    area.is_empty() || name.strip_prefix(area).is_some_and(|r| r.is_empty() || r.starts_with("::"))
+}
+
+fn room_of(module: &str) -> Option<&'static Room> {
+    HOUSE.iter().filter(|r| within(module, r.path)).max_by_key(|r| r.path.len())
+}
+
+fn permitted(room: &Room, name: &Name) -> bool {
+    let any = |areas: &[&str]| areas.iter().any(|area| within(&name.path, area));
+    match (name.ours, name.in_test) {
+        (true, false) => within(&name.path, room.path) || any(room.ours),
+        (true, true) => within(&name.path, room.path) || any(room.ours) || any(TEST_STAND_INS),
+        (false, false) => any(room.crates),
+        (false, true) => true,
+    }
+}
+
+/// All faults at once, each with its place.
+fn assert_none(faults: &[String]) {
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+}
+
+fn faults_of(check: impl Fn(&Module, &Name) -> Option<String>) -> Vec<String> {
+    let mut faults = vec![];
+    for module in modules() {
+        for name in &module.names {
+            if let Some(fault) = check(&module, name) {
+                let place = format!("{}:{}", module.file.display(), name.line);
+                faults.push(format!("{place} names {}: {fault}", name.path));
+            }
+        }
+    }
+    faults
+}
+
+#[test]
+fn a_name_is_seen_wherever_it_is_spelled() {
+    let source = r#"
+        use crate::{core::ports::{self as doors, clock::Clock}, config};
+        use tokio::time;
+        #[derive(serde::Serialize)]
+        struct Row { client: super::sber::Sber }
+        fn run() {
+            time::sleep();
+            println!("{}", reqwest::get(vec![uuid::Uuid::nil()]));
+        }
+        #[cfg(test)]
+        mod tests { use super::super::catalog::wire; }
+    "#;
+    let names = names_in("adapters::out::odnakassa", source);
+    let spelled = |in_test| names.iter().filter(move |n| n.in_test == in_test);
+    let plain: Vec<_> = spelled(false).map(|n| n.path.as_str()).collect();
+    let expected = [
+        "core::ports",
+        "core::ports::clock::Clock",
+        "config",
+        "tokio::time",
+        "serde::Serialize",
+        "adapters::out::sber::Sber",
+        "reqwest::get",
+        "uuid::Uuid::nil",
+    ];
+    assert_eq!(plain, expected);
+    assert!(spelled(true).map(|n| n.path.as_str()).eq(["adapters::out::catalog::wire"]));
+}
+
+#[test]
+fn every_file_is_in_a_room_or_only_leads_to_rooms() {
+    let modules = modules();
+    let lost = modules.iter().filter(|m| room_of(&m.path).is_none() && !m.hall);
+    let mut faults: Vec<_> =
+        lost.map(|m| format!("{} has no row in the house's table", m.file.display())).collect();
+    for file in files_below("src") {
+        let known = modules.iter().any(|m| root().join(&m.file) == file);
+        if file.extension().is_some_and(|e| e == "rs") && !known {
+            faults.push(format!("{} belongs to no module", file.display()));
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn every_row_of_the_table_is_a_room_that_exists() {
+    let modules = modules();
+    let empty = HOUSE.iter().filter(|room| !modules.iter().any(|m| within(&m.path, room.path)));
+    assert_none(&empty.map(|room| format!("nothing is in {}", room.path)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_room_names_only_what_its_row_permits() {
+    assert_none(&faults_of(|module, name| {
+        let room = room_of(&module.path)?;
+        (!permitted(room, name)).then(|| format!("not for {}", room.path))
+    }));
+}
+
+#[test]
+fn only_the_http_client_builds_connections() {
+    assert_none(&faults_of(|module, name| {
+        let builds =
+            ["reqwest::Client", "reqwest::ClientBuilder", "reqwest::blocking", "reqwest::get"];
+        let elsewhere = !["adapters::out::http_client", "sandbox"]
+            .iter()
+            .any(|room| within(&module.path, room));
+        (elsewhere && !name.in_test && builds.iter().any(|b| within(&name.path, b)))
+            .then(|| "each partner's client comes from adapters::out::http_client".into())
+    }));
+}
+
+#[test]
+fn no_file_is_longer_than_400_lines() {
+    let modules = modules();
+    let long = modules.iter().filter(|m| m.lines > 400);
+    let faults = long.map(|m| format!("{} has {} lines", m.file.display(), m.lines));
+    assert_none(&faults.collect::<Vec<_>>());
+}
+
+#[test]
+fn no_file_tells_on_which_machine_it_was_written() {
+    let private = ["home", "root", "work", "Users", "wt"].map(|folder| format!("/{folder}/"));
+    let mut files: Vec<_> = fs::read_dir(root()).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|f| f.is_file() && !f.ends_with(".git"));
+    for folder in [".ci", "benches", "config", "docs", "migrations", "scripts", "src", "tests"] {
+        files.extend(files_below(folder));
+    }
+    let mut faults = vec![];
+    for file in files {
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        for (number, line) in text.lines().enumerate() {
+            let starts = |p: &str| {
+                line.match_indices(p).any(|(at, _)| {
+                    !line[..at].ends_with(|c: char| c.is_alphanumeric() || "/._-}*".contains(c))
+                })
+            };
+            if private.iter().any(|p| starts(p)) {
+                faults.push(format!("{}:{}: {line}", file.display(), number + 1));
+            }
+        }
+    }
+    assert_none(&faults);
+}
