@@ -12,3 +12,6 @@ pub mod recommendations;
 pub mod clock;
 pub mod events;
 pub mod orders;
+
+pub mod systems;
+pub mod traffic;

@@ -1,0 +1,53 @@
+//! Who counts what comes in at the door: the HTTP adapter tells, the metrics adapter listens.
+
+use std::fmt;
+use std::time::Duration;
+
+pub trait Traffic: Send + Sync + fmt::Debug {
+    /// A request was let in. Exactly one `ended` follows, also when the client hung up or the
+    /// handler panicked.
+    fn began(&self, method: &'static str);
+
+    fn ended(&self, exchange: &Exchange<'_>);
+
+    /// A request was refused at the door; `ended` follows all the same.
+    fn shed(&self, reason: Shed);
+
+    /// What a readiness check just found.
+    fn checked(&self, check: &'static str, ready: bool);
+}
+
+/// A request and how it was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange<'a> {
+    /// A known method, else `_OTHER`.
+    pub method: &'static str,
+    /// The route's template; `None` when no route matched.
+    pub route: Option<&'a str>,
+    /// 499 when the client hung up before the answer.
+    pub status: u16,
+    pub took: Duration,
+    /// The stable code of the problem that was answered.
+    pub code: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shed {
+    /// `MAX_INFLIGHT_REQUESTS` are being served.
+    Limit,
+    /// The request's deadline passed before an answer was there.
+    Deadline,
+    /// The service is stopping.
+    Draining,
+}
+
+/// Nobody counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Uncounted;
+
+impl Traffic for Uncounted {
+    fn began(&self, _: &'static str) {}
+    fn ended(&self, _: &Exchange<'_>) {}
+    fn shed(&self, _: Shed) {}
+    fn checked(&self, _: &'static str, _: bool) {}
+}
