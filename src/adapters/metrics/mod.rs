@@ -1,1 +1,58 @@
-//! To be written.
+//! What this process counts, for Prometheus. Names, labels and buckets are a contract with the
+//! dashboards and alerts (docs/metrics.md); this room hears of things and decides nothing.
+
+pub mod labels;
+
+mod families;
+
+mod app;
+mod events;
+mod http;
+mod store;
+mod tasks;
+
+pub use app::BuildInfo;
+pub use http::ActiveRequest;
+pub use labels::{DeadlineStage, ErrorType, Priority, ReadyCheck, ShedReason};
+pub use store::MeteredStore;
+
+use families::Families;
+use prometheus::{Registry, TextEncoder};
+
+/// All series of the process. Made once, before anything that is counted; shared by `Arc`.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    app: app::App,
+    events: events::Happenings,
+    http: http::Http,
+    store: store::Store,
+    tasks: tasks::Tasks,
+}
+
+impl Metrics {
+    #[must_use]
+    pub fn new(build: BuildInfo) -> Self {
+        let registry = Registry::new();
+        let families = Families(&registry);
+        Self {
+            app: app::App::new(&families, build),
+            events: events::Happenings::new(&families),
+            http: http::Http::new(&families),
+            store: store::Store::new(&families),
+            tasks: tasks::Tasks::new(&families),
+            registry,
+        }
+    }
+
+    /// Everything as text (exposition format 0.0.4), the guards as they stand at this moment.
+    #[must_use]
+    pub fn render(&self) -> String {
+        TextEncoder::new()
+            .encode_to_string(&self.registry.gather())
+            .expect("families of this room are well-formed")
+    }
+}
+
+/// What [`Metrics::render`] returns.
+pub const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;

@@ -50,6 +50,11 @@ pub enum Event {
     StaleServed {
         age: Duration,
     },
+    /// A read went through the system's cache; `hit` when a fresh entry answered it.
+    CacheRead {
+        system: System,
+        hit: bool,
+    },
     TaskStep {
         kind: TaskKind,
         outcome: StepOutcome,

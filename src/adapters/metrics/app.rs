@@ -1,0 +1,104 @@
+//! The process itself: what was built, whether it is ready, what went wrong at its edge.
+
+use super::Metrics;
+use super::families::Families;
+use super::labels::{APP_ERRORS, ErrorType, Label, ReadyCheck};
+use crate::core::ports::unavailable::System;
+use prometheus::process_collector::ProcessCollector;
+use prometheus::{GaugeVec, IntCounterVec, IntGaugeVec};
+use std::time::Duration;
+
+/// What was built, as far as the build told (`BUILD_COMMIT`, `BUILD_RUSTC` in its environment).
+#[derive(Debug, Clone, Copy)]
+pub struct BuildInfo {
+    pub version: &'static str,
+    pub commit: &'static str,
+    pub rustc: &'static str,
+}
+
+impl BuildInfo {
+    pub const CURRENT: Self = Self {
+        version: env!("CARGO_PKG_VERSION"),
+        commit: or_unknown(option_env!("BUILD_COMMIT")),
+        rustc: or_unknown(option_env!("BUILD_RUSTC")),
+    };
+}
+
+const fn or_unknown(told: Option<&'static str>) -> &'static str {
+    match told {
+        Some(text) => text,
+        None => "unknown",
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct App {
+    errors: IntCounterVec,
+    ready: IntGaugeVec,
+    shutdown: GaugeVec,
+    health_up: IntGaugeVec,
+}
+
+impl App {
+    pub(super) fn new(families: &Families<'_>, build: BuildInfo) -> Self {
+        let errors = families.counter(
+            "app_errors_total",
+            "Errors, each once, at the edge where it is handled",
+            &["type", "exception"],
+        );
+        for (kind, exception) in APP_ERRORS {
+            errors.with_label_values(&[kind.word(), exception]);
+        }
+        let ready =
+            families.gauge("app_ready", "Whether a check of readiness passes: 0 or 1", &["check"]);
+        for check in ReadyCheck::ALL {
+            ready.with_label_values(&[check.word()]);
+        }
+        let shutdown = families.ratio(
+            "app_shutdown_duration_seconds",
+            "How long the shutdown has taken; 0 before it",
+            &[],
+        );
+        shutdown.with_label_values::<&str>(&[]);
+        families
+            .gauge("app_build_info", "What runs: always 1", &["version", "commit", "rustc"])
+            .with_label_values(&[build.version, build.commit, build.rustc])
+            .set(1);
+        families
+            .0
+            .register(Box::new(ProcessCollector::for_self()))
+            .expect("the names of process_* are used once");
+        let health_up = families.gauge(
+            "external_health_up",
+            "Whether the last health probe of a system passed: 0 or 1; absent before the first",
+            &["system"],
+        );
+        Self { errors, ready, shutdown, health_up }
+    }
+
+    pub(super) fn error(&self, exception: &str) {
+        let known = APP_ERRORS.iter().find(|(_, word)| *word == exception);
+        let (kind, word) = *known.unwrap_or(&(ErrorType::Unexpected, "internal"));
+        self.errors.with_label_values(&[kind.word(), word]).inc();
+    }
+}
+
+impl Metrics {
+    /// An error at the edge, by its problem's `code` (one of [`APP_ERRORS`], else `internal`).
+    pub fn app_error(&self, code: &str) {
+        self.app.error(code);
+    }
+
+    pub fn ready(&self, check: ReadyCheck, passes: bool) {
+        self.app.ready.with_label_values(&[check.word()]).set(i64::from(passes));
+    }
+
+    /// A health probe of a partner ended.
+    pub fn external_health(&self, system: System, up: bool) {
+        self.app.health_up.with_label_values(&[system.as_str()]).set(i64::from(up));
+    }
+
+    pub fn shutdown_took(&self, elapsed: Duration) {
+        self.app.shutdown.with_label_values::<&str>(&[]).set(elapsed.as_secs_f64());
+    }
+}

@@ -1,0 +1,79 @@
+//! How many tasks wait, and how long the longest due one has: asked of the storage at most once per
+//! scrape interval, however many scrapers come.
+
+use super::Metrics;
+use super::families::Families;
+use crate::core::domain::task::{TaskKind, TaskState};
+use crate::core::ports::orders::{OrderStore, TaskStat};
+use prometheus::{GaugeVec, IntGaugeVec};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+/// Younger numbers are not asked for again.
+const REFRESH: Duration = Duration::from_secs(5);
+
+/// A scrape must not hang because the database does.
+const LONGEST_QUERY: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(super) struct Tasks {
+    count: IntGaugeVec,
+    oldest_due: GaugeVec,
+    /// When the numbers were last asked for. Held during the query: whoever comes meanwhile is
+    /// served the numbers that are there.
+    asked: Mutex<Option<Instant>>,
+}
+
+impl Tasks {
+    pub(super) fn new(families: &Families<'_>) -> Self {
+        let made = Self {
+            count: families.gauge("tasks", "Tasks in the database", &["kind", "status"]),
+            oldest_due: families.ratio(
+                "task_oldest_due_age_seconds",
+                "How long the longest due task has been due",
+                &["kind"],
+            ),
+            asked: Mutex::new(None),
+        };
+        made.show(&[]);
+        made
+    }
+
+    fn show(&self, stats: &[TaskStat]) {
+        for kind in TaskKind::ALL {
+            for state in TaskState::ALL {
+                let of_state = |stat: &&TaskStat| stat.kind == kind && stat.state == state;
+                let count: u64 = stats.iter().filter(of_state).map(|stat| stat.count).sum();
+                self.count
+                    .with_label_values(&[kind.as_str(), state.as_str()])
+                    .set(i64::try_from(count).unwrap_or(i64::MAX));
+            }
+            let oldest =
+                stats.iter().filter(|stat| stat.kind == kind).filter_map(|stat| stat.oldest_due);
+            self.oldest_due
+                .with_label_values(&[kind.as_str()])
+                .set(oldest.max().unwrap_or_default().as_secs_f64());
+        }
+    }
+}
+
+impl Metrics {
+    /// Call before [`Metrics::render`]. Never waits for another's query, nor longer than two seconds
+    /// for its own; when the storage does not answer the last numbers stay, and that is counted.
+    pub async fn refresh_tasks(&self, store: &dyn OrderStore) {
+        let Ok(mut asked) = self.tasks.asked.try_lock() else { return };
+        if asked.is_some_and(|moment| moment.elapsed() < REFRESH) {
+            return;
+        }
+        match timeout(LONGEST_QUERY, store.task_stats()).await {
+            Ok(Ok(stats)) => self.tasks.show(&stats),
+            Ok(Err(_)) | Err(_) => self.app.error("task_stats_failed"),
+        }
+        *asked = Some(Instant::now());
+    }
+}
+
+pub(super) fn unix_now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
