@@ -35,10 +35,10 @@ const HOUSE: &[Room] = &[
     room("adapters::out::http_client", &["core::ports", "adapters::resilience"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
     room("adapters::out::sber", VENDOR, VENDOR_CRATES),
     room("adapters::out::odnakassa", VENDOR, VENDOR_CRATES),
-    room("adapters::out::catalog", VENDOR, VENDOR_CRATES),
+    room("adapters::out::catalog", VENDOR, CACHED_VENDOR_CRATES),
     room("adapters::out::recommendations", VENDOR, VENDOR_CRATES),
     room("adapters::out::storage", &["core::domain", "core::ports"], &["async_trait", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
-    room("adapters::metrics", &["core::domain", "core::ports", "adapters::resilience"], &["prometheus"]),
+    room("adapters::metrics", &["core::domain", "core::ports", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time"]),
 
     // the doors know the core only
     room("adapters::in::http", &["core"], DOOR_CRATES),
@@ -58,7 +58,9 @@ const HOUSE: &[Room] = &[
 const VENDOR: &[&str] =
     &["core::domain", "core::ports", "adapters::resilience", "adapters::out::http_client"];
 #[rustfmt::skip]
-const VENDOR_CRATES: &[&str] = &["async_trait", "http", "serde", "serde_json", "secrecy", "hmac", "sha2", "subtle", "moka", "time", "tokio", "tracing", "thiserror"];
+const VENDOR_CRATES: &[&str] = &["async_trait", "http", "reqwest", "serde", "serde_json", "secrecy", "hmac", "sha2", "subtle", "time", "tokio", "tracing", "thiserror"];
+#[rustfmt::skip]
+const CACHED_VENDOR_CRATES: &[&str] = &["async_trait", "futures_util", "moka", "reqwest", "serde", "serde_json", "tokio", "tracing"];
 #[rustfmt::skip]
 const DOOR_CRATES: &[&str] = &["axum", "http", "http_body_util", "tower", "tower_http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "utoipa", "sha2", "subtle", "secrecy", "time", "tracing", "thiserror", "uuid"];
 
