@@ -1,0 +1,125 @@
+//! The calls of the last so many seconds: one word per bucket, which says itself which stretch of
+//! time it counts. One swap adds a call and recycles an old bucket, so there is no rotation step
+//! that could move the dates of what is there (trap D-01).
+//!
+//! ```text
+//! generation 8 | turn 20 | calls 12 | failures 12 | slow 12
+//! ```
+//!
+//! The turn says how often the ring of buckets has gone round; a bucket of another turn is empty.
+//! Twenty bits come round again after a million windows: four months of ten seconds, in which this
+//! bucket would have to have seen no call at all.
+
+use super::atomic::Atomic;
+use super::rules::Tally;
+use super::window::{Generation, Sample};
+
+const COUNT_BITS: u64 = 12;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
+const TURN_MASK: u64 = (1 << 20) - 1;
+const GENERATION_MASK: u64 = (1 << 8) - 1;
+
+/// A view of the words of one time window.
+pub(super) struct Buckets<'a, A> {
+    cells: &'a [A],
+    bucket_nanos: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Bucket {
+    tag: u64,
+    tally: Tally,
+}
+
+impl Bucket {
+    const fn unpack(word: u64) -> Self {
+        Self {
+            tag: word >> (3 * COUNT_BITS),
+            tally: Tally {
+                calls: (word >> (2 * COUNT_BITS)) & COUNT_MASK,
+                failures: (word >> COUNT_BITS) & COUNT_MASK,
+                slow: word & COUNT_MASK,
+            },
+        }
+    }
+
+    const fn pack(self) -> u64 {
+        (self.tag << (3 * COUNT_BITS))
+            | (self.tally.calls << (2 * COUNT_BITS))
+            | (self.tally.failures << COUNT_BITS)
+            | self.tally.slow
+    }
+
+    /// A bucket that is full is halved first: shares stay, and no count wraps.
+    const fn add(mut self, sample: Sample) -> Self {
+        if self.tally.calls == COUNT_MASK {
+            self.tally.calls /= 2;
+            self.tally.failures /= 2;
+            self.tally.slow /= 2;
+        }
+        self.tally.calls += 1;
+        self.tally.failures += sample.failed as u64;
+        self.tally.slow += sample.slow as u64;
+        self
+    }
+}
+
+impl<'a, A: Atomic> Buckets<'a, A> {
+    pub(super) const fn new(cells: &'a [A], bucket_nanos: u64) -> Self {
+        Self { cells, bucket_nanos }
+    }
+
+    /// Counts a call that ended now, and tells what the window then holds.
+    pub(super) fn record(
+        &self,
+        generation: &impl Generation,
+        sample: Sample,
+        now: u64,
+    ) -> Option<Tally> {
+        let epoch = now / self.bucket_nanos;
+        let count = self.cells.len() as u64;
+        let cell = &self.cells[index(epoch % count)];
+        let tag = tag(generation.number(), epoch / count);
+        loop {
+            let word = cell.load();
+            let mut bucket = Bucket::unpack(word);
+            if bucket.tag != tag {
+                if !generation.is_current() {
+                    return None;
+                }
+                bucket = Bucket { tag, tally: Tally::default() };
+            }
+            if cell.replace(word, bucket.add(sample).pack()).is_ok() {
+                return Some(self.tally(generation.number(), now));
+            }
+        }
+    }
+
+    /// What the window holds at this moment: the current bucket and those before it.
+    pub(super) fn tally(&self, generation: u64, now: u64) -> Tally {
+        let epoch = now / self.bucket_nanos;
+        let count = self.cells.len() as u64;
+        let (current, turn) = (epoch % count, epoch / count);
+        let mut sum = Tally::default();
+        for (cell, place) in self.cells.iter().zip(0..) {
+            // A place after the current one was last passed a turn ago; before the first turn, never.
+            let turn = if place <= current { Some(turn) } else { turn.checked_sub(1) };
+            let bucket = Bucket::unpack(cell.load());
+            if turn.is_some_and(|turn| bucket.tag == tag(generation, turn)) {
+                sum.calls += bucket.tally.calls;
+                sum.failures += bucket.tally.failures;
+                sum.slow += bucket.tally.slow;
+            }
+        }
+        sum
+    }
+}
+
+const fn tag(generation: u64, turn: u64) -> u64 {
+    ((generation & GENERATION_MASK) << 20) | (turn & TURN_MASK)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a bucket's number, at most 120")]
+const fn index(place: u64) -> usize {
+    place as usize
+}

@@ -1,0 +1,412 @@
+//! The state machine: admits calls, records their ends, and changes state by one swap of one word.
+//! No clock, no lock, no listener: it is told the time by its [`World`] and reports each change to
+//! exactly one caller, the one whose swap made it.
+
+use super::State;
+use super::atomic::Atomic;
+use super::rules::{Rules, Tally};
+use super::window::{self, Sample, Window};
+use super::word::{Millis, Phase, Probing, Progress, Word};
+use std::time::Duration;
+
+/// What the machine needs to know from outside.
+pub trait World {
+    /// Nanoseconds of a monotonic clock.
+    fn now(&self) -> u64;
+
+    /// A random number below a million.
+    fn chance(&self) -> u64;
+}
+
+/// The right to one call. It is of the generation that gave it, and of no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pass {
+    generation: u64,
+    probe: bool,
+}
+
+impl Pass {
+    /// Whether the call tries a partner that was down.
+    #[must_use]
+    pub const fn is_probe(self) -> bool {
+        self.probe
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Open for so much longer.
+    Open(Duration),
+    /// Half-open, and every probe is taken.
+    ProbesTaken,
+    /// Closed again, but only a growing share of calls is let through.
+    Returning(Duration),
+}
+
+/// A change of state, known to its maker alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    pub from: State,
+    pub to: State,
+    pub generation: u64,
+    /// The counts that justified it.
+    pub tally: Tally,
+}
+
+/// The state as a pure function of the words and the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    pub state: State,
+    pub generation: u64,
+    pub tally: Tally,
+    /// What is left of the open time; zero when the next call will probe.
+    pub open_for: Option<Duration>,
+    /// Probes that may start now; only while half-open.
+    pub free_probes: Option<u64>,
+    pub probes_in_flight: u64,
+    /// Progress of the gradual return in millionths; a million when it is over.
+    pub returned: u64,
+}
+
+#[derive(Debug)]
+pub struct Machine<A> {
+    word: A,
+    window: Window<A>,
+}
+
+impl<A: Atomic> Machine<A> {
+    #[must_use]
+    pub fn new(rules: &Rules) -> Self {
+        Self { word: A::new(Word::new().pack()), window: Window::new(rules) }
+    }
+
+    /// Whether a call would be admitted now; changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    #[inline]
+    pub fn peek(&self, rules: &Rules, world: &impl World) -> Result<(), Refusal> {
+        let word = Word::unpack(self.word.load());
+        match word.phase {
+            Phase::Closed { .. } => Ok(()),
+            Phase::Open { until } => match until.saturating_sub(millis_floor(world.now())) {
+                0 => Ok(()),
+                left => Err(Refusal::Open(Duration::from_millis(left))),
+            },
+            Phase::HalfOpen(probing) => {
+                if has_room(probing, rules) || is_stuck(probing, rules, world) {
+                    Ok(())
+                } else {
+                    Err(Refusal::ProbesTaken)
+                }
+            }
+        }
+    }
+
+    /// Admits a call. Recovery is lazy: the first caller after the open time makes the change to
+    /// half-open and takes the first probe in the same swap.
+    ///
+    /// # Errors
+    ///
+    /// Why the call must not be made.
+    #[inline]
+    pub fn admit(
+        &self,
+        rules: &Rules,
+        world: &impl World,
+    ) -> Result<(Pass, Option<Change>), Refusal> {
+        let stands = self.word.load();
+        let word = Word::unpack(stands);
+        match word.phase {
+            Phase::Closed { since } if !rules.ramp_sheds || since == 0 => {
+                Ok((Pass { generation: word.generation, probe: false }, None))
+            }
+            Phase::Closed { .. } | Phase::Open { .. } | Phase::HalfOpen(_) => {
+                self.admit_with_care(stands, rules, world)
+            }
+        }
+    }
+
+    #[cold]
+    fn admit_with_care(
+        &self,
+        mut stands: u64,
+        rules: &Rules,
+        world: &impl World,
+    ) -> Result<(Pass, Option<Change>), Refusal> {
+        loop {
+            let word = Word::unpack(stands);
+            let next = match word.phase {
+                Phase::Closed { since } => {
+                    return_gradually(since, rules, world)?;
+                    return Ok((Pass { generation: word.generation, probe: false }, None));
+                }
+                Phase::Open { until } => {
+                    let now = millis_floor(world.now());
+                    if now < until {
+                        return Err(Refusal::Open(Duration::from_millis(until - now)));
+                    }
+                    word.next(word.level, first_probe(now))
+                }
+                Phase::HalfOpen(probing) if has_room(probing, rules) => {
+                    let in_flight = probing.in_flight + 1;
+                    let progress = Progress::at(millis_floor(world.now()));
+                    Word {
+                        phase: Phase::HalfOpen(Probing { in_flight, progress, ..probing }),
+                        ..word
+                    }
+                }
+                // A probe is lost: begin anew, in a generation that its late end cannot reach.
+                Phase::HalfOpen(probing) if is_stuck(probing, rules, world) => {
+                    word.next(word.level, first_probe(millis_floor(world.now())))
+                }
+                Phase::HalfOpen(_) => return Err(Refusal::ProbesTaken),
+            };
+            match self.word.replace(stands, next.pack()) {
+                Ok(()) => {
+                    let change = change(word, next, Tally::default());
+                    return Ok((Pass { generation: next.generation, probe: true }, change));
+                }
+                Err(other) => stands = other,
+            }
+        }
+    }
+
+    /// Records how an admitted call ended. Too late for its generation, it counts for nothing.
+    #[inline]
+    pub fn record(
+        &self,
+        rules: &Rules,
+        world: &impl World,
+        pass: Pass,
+        sample: Sample,
+    ) -> Option<Change> {
+        if pass.probe {
+            return self.end_probe(rules, world, pass, Some(sample));
+        }
+        let stands = self.word.load();
+        let word = Word::unpack(stands);
+        if word.generation != pass.generation {
+            return None;
+        }
+        let now = &word_and(&self.word, pass.generation);
+        let tally = self.window.record(rules, now, sample, || world.now())?;
+        self.open(stands, rules, world, tally)
+    }
+
+    /// The call ended without saying anything of the partner: a probe gives its place back.
+    pub fn give_back(&self, rules: &Rules, world: &impl World, pass: Pass) {
+        if pass.probe {
+            self.end_probe(rules, world, pass, None);
+        }
+    }
+
+    #[cold]
+    fn end_probe(
+        &self,
+        rules: &Rules,
+        world: &impl World,
+        pass: Pass,
+        sample: Option<Sample>,
+    ) -> Option<Change> {
+        let mut stands = self.word.load();
+        loop {
+            let word = Word::unpack(stands);
+            let Phase::HalfOpen(mut probing) = word.phase else { return None };
+            if word.generation != pass.generation {
+                return None;
+            }
+            let now = world.now();
+            probing.in_flight = probing.in_flight.saturating_sub(1);
+            probing.progress = Progress::at(millis_floor(now));
+            if let Some(sample) = sample {
+                probing.passed += 1;
+                probing.slow += u64::from(sample.slow);
+            }
+            let failures = u64::from(sample.is_some_and(|sample| sample.failed));
+            let tally = Tally { calls: probing.passed, failures, slow: probing.slow };
+            let next = if failures > 0 {
+                word.next(word.level, opened(rules, world, word.level))
+            } else if probing.passed < rules.probes {
+                Word { phase: Phase::HalfOpen(probing), ..word }
+            } else if rules.too_slow(probing.slow, probing.passed) {
+                word.next(word.level, opened(rules, world, word.level))
+            } else {
+                word.next(word.level, Phase::Closed { since: millis_floor(now).max(1) })
+            };
+            match self.word.replace(stands, next.pack()) {
+                Ok(()) => {
+                    self.begin(rules, next);
+                    return change(word, next, tally);
+                }
+                Err(other) => stands = other,
+            }
+        }
+    }
+
+    /// Opens a closed breaker for a reason that the window does not show (calls that hang).
+    pub fn trip(&self, rules: &Rules, world: &impl World, tally: Tally) -> Option<Change> {
+        let stands = self.word.load();
+        match Word::unpack(stands).phase {
+            Phase::Closed { .. } => self.open(stands, rules, world, tally),
+            Phase::Open { .. } | Phase::HalfOpen(_) => None,
+        }
+    }
+
+    /// From the closed word `stands`, if it still stands. Only the first of several callers opens.
+    #[cold]
+    fn open(&self, stands: u64, rules: &Rules, world: &impl World, tally: Tally) -> Option<Change> {
+        let word = Word::unpack(stands);
+        let Phase::Closed { since } = word.phase else { return None };
+        let level = rules.level_after(word.level, since, millis_floor(world.now()));
+        let next = word.next(level, opened(rules, world, level));
+        self.word.replace(stands, next.pack()).ok()?;
+        change(word, next, tally)
+    }
+
+    /// Closes it, with an empty window and no memory of flapping.
+    pub fn reset(&self, rules: &Rules) -> Option<Change> {
+        let mut stands = self.word.load();
+        loop {
+            let word = Word::unpack(stands);
+            let next = word.next(0, Phase::Closed { since: 0 });
+            match self.word.replace(stands, next.pack()) {
+                Ok(()) => {
+                    self.begin(rules, next);
+                    return change(word, next, Tally::default());
+                }
+                Err(other) => stands = other,
+            }
+        }
+    }
+
+    fn begin(&self, rules: &Rules, word: Word) {
+        if let Phase::Closed { .. } = word.phase {
+            self.window.clear(rules, &word_and(&self.word, word.generation));
+        }
+    }
+
+    #[must_use]
+    pub fn state(&self) -> State {
+        Word::unpack(self.word.load()).phase.state()
+    }
+
+    /// Looks without touching.
+    pub fn view(&self, rules: &Rules, world: &impl World) -> View {
+        let word = Word::unpack(self.word.load());
+        let now = millis_floor(world.now());
+        let mut view = View {
+            state: word.phase.state(),
+            generation: word.generation,
+            tally: Tally::default(),
+            open_for: None,
+            free_probes: None,
+            probes_in_flight: 0,
+            returned: 1_000_000,
+        };
+        match word.phase {
+            Phase::Closed { since } => {
+                view.tally = self.window.tally(rules, word.generation, || world.now());
+                view.returned = returned(since, rules, now);
+            }
+            Phase::Open { until } => {
+                view.open_for = Some(Duration::from_millis(until.saturating_sub(now)));
+            }
+            Phase::HalfOpen(probing) => {
+                view.probes_in_flight = probing.in_flight;
+                let stuck = u64::from(is_stuck(probing, rules, world));
+                view.free_probes = Some(room(probing, rules).max(stuck));
+            }
+        }
+        view
+    }
+}
+
+impl Phase {
+    const fn state(self) -> State {
+        match self {
+            Self::Closed { .. } => State::Closed,
+            Self::Open { .. } => State::Open,
+            Self::HalfOpen(_) => State::HalfOpen,
+        }
+    }
+}
+
+/// A pass's generation beside the word that tells whether it still lasts.
+struct Lasting<'a, A> {
+    word: &'a A,
+    generation: u64,
+}
+
+#[inline]
+const fn word_and<A>(word: &A, generation: u64) -> Lasting<'_, A> {
+    Lasting { word, generation }
+}
+
+impl<A: Atomic> window::Generation for Lasting<'_, A> {
+    #[inline]
+    fn number(&self) -> u64 {
+        self.generation
+    }
+
+    fn is_current(&self) -> bool {
+        Word::unpack(self.word.load()).generation == self.generation
+    }
+}
+
+/// None for a half-open that begins anew: nobody outside sees a difference.
+fn change(from: Word, to: Word, tally: Tally) -> Option<Change> {
+    let (from, generation, to) = (from.phase.state(), to.generation, to.phase.state());
+    (from != to).then_some(Change { from, to, generation, tally })
+}
+
+fn first_probe(now: Millis) -> Phase {
+    Phase::HalfOpen(Probing { in_flight: 1, progress: Progress::at(now), ..Probing::default() })
+}
+
+/// The open time is counted from the next whole millisecond, so it is never shorter than asked.
+fn opened(rules: &Rules, world: &impl World, level: u64) -> Phase {
+    let now = world.now().div_ceil(NANOS_PER_MILLI);
+    Phase::Open { until: now.saturating_add(rules.open_for(level, world.chance())) }
+}
+
+/// Probes that may start: within those in flight together, and no more than still must succeed.
+fn room(probing: Probing, rules: &Rules) -> u64 {
+    let wanted = rules.probes.saturating_sub(probing.passed).min(rules.probes_in_flight);
+    wanted.saturating_sub(probing.in_flight)
+}
+
+fn has_room(probing: Probing, rules: &Rules) -> bool {
+    room(probing, rules) > 0
+}
+
+fn is_stuck(probing: Probing, rules: &Rules, world: &impl World) -> bool {
+    probing.progress.age(millis_floor(world.now())) >= rules.reclaim
+}
+
+/// The share of traffic that is back, in millionths.
+fn returned(since: Millis, rules: &Rules, now: Millis) -> u64 {
+    let passed = now.saturating_sub(since);
+    if since == 0 || passed >= rules.ramp {
+        return 1_000_000;
+    }
+    // A tenth at once: a recovered partner that gets no calls cannot show that it has recovered.
+    100_000 + 900_000 * passed / rules.ramp
+}
+
+fn return_gradually(since: Millis, rules: &Rules, world: &impl World) -> Result<(), Refusal> {
+    let now = millis_floor(world.now());
+    let share = returned(since, rules, now);
+    if share == 1_000_000 || world.chance() < share {
+        return Ok(());
+    }
+    let left = rules.ramp.saturating_sub(now.saturating_sub(since));
+    Err(Refusal::Returning(Duration::from_millis(left)))
+}
+
+const NANOS_PER_MILLI: u64 = 1_000_000;
+
+const fn millis_floor(nanos: u64) -> Millis {
+    nanos / NANOS_PER_MILLI
+}

@@ -1,0 +1,138 @@
+//! A checked configuration, cut down to the integers that the machine compares.
+
+use super::config::{BreakerConfig, SlowAs, WindowKind};
+use super::word::Millis;
+use std::time::Duration;
+
+/// A million parts: shares are compared as integers, so that 15 of 50 is exactly 0.30.
+const PARTS: f64 = 1e6;
+
+#[derive(Debug, Clone)]
+pub struct Rules {
+    pub(super) window: Window,
+    pub(super) min_calls: u64,
+    failure_parts: u64,
+    /// Zero: slow calls do not open it.
+    slow_parts: u64,
+    /// Zero: off.
+    pub(super) streak: u64,
+    open: Millis,
+    open_max: Millis,
+    jitter_parts: u64,
+    pub(super) probes: u64,
+    pub(super) probes_in_flight: u64,
+    pub(super) reclaim: Millis,
+    pub(super) ramp: Millis,
+    pub(super) ramp_sheds: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Window {
+    Calls {
+        size: u64,
+    },
+    Time {
+        bucket_nanos: u64,
+        buckets: u64,
+    },
+    /// Only the streak counts.
+    None,
+}
+
+/// What is in a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    pub calls: u64,
+    pub failures: u64,
+    pub slow: u64,
+}
+
+impl Rules {
+    /// The configuration must have been validated.
+    #[must_use]
+    pub fn of(config: &BreakerConfig) -> Self {
+        let open = millis(config.open_timeout);
+        Self {
+            window: match config.window {
+                WindowKind::Count => Window::Calls { size: u64::from(config.window_size) },
+                WindowKind::Time => Window::Time {
+                    bucket_nanos: super::super::clock::nanos(
+                        config.window_duration / config.window_buckets.max(1),
+                    ),
+                    buckets: u64::from(config.window_buckets),
+                },
+                WindowKind::Consecutive => Window::None,
+            },
+            min_calls: u64::from(config.effective_min_requests()),
+            failure_parts: parts(config.failure_rate).max(1),
+            slow_parts: match config.slow_as {
+                SlowAs::Rate => parts(config.slow_call_rate).max(1),
+                SlowAs::Failure | SlowAs::Ignore => 0,
+            },
+            streak: u64::from(config.consecutive_failures),
+            open,
+            open_max: config.open_timeout_max.map_or(open, millis).max(open),
+            jitter_parts: parts(config.open_jitter),
+            probes: u64::from(config.half_open_requests),
+            probes_in_flight: u64::from(config.half_open_max_in_flight),
+            reclaim: millis(config.probe_timeout),
+            ramp: millis(config.ramp),
+            ramp_sheds: config.ramp_sheds,
+        }
+    }
+
+    /// Whether these counts open the breaker.
+    #[inline]
+    pub(super) fn condemn(&self, tally: Tally) -> bool {
+        tally.calls >= self.min_calls
+            && (reaches(tally.failures, tally.calls, self.failure_parts)
+                || self.too_slow(tally.slow, tally.calls))
+    }
+
+    pub(super) fn too_slow(&self, slow: u64, calls: u64) -> bool {
+        self.slow_parts > 0 && reaches(slow, calls, self.slow_parts)
+    }
+
+    /// How long it stays open: doubled at each flap level within the maximum, plus jitter, so that
+    /// instances do not probe in step. `chance` is between zero and a million.
+    pub(super) fn open_for(&self, level: u64, chance: u64) -> Millis {
+        let grown = self.open.saturating_mul(1 << level).min(self.open_max);
+        grown
+            + (u128::from(grown) * u128::from(self.jitter_parts) * u128::from(chance)
+                / 1_000_000_000_000)
+                .try_into()
+                .unwrap_or(0)
+    }
+
+    /// The flap level of a breaker that opens now, closed since `since` (zero: never was open).
+    /// Opening within ten open times of closing is flapping; each such calm takes a level back.
+    pub(super) fn level_after(&self, level: u64, since: Millis, now: Millis) -> u64 {
+        if since == 0 {
+            return 0;
+        }
+        let calm = self.open.saturating_mul(10).max(1);
+        match now.saturating_sub(since) / calm {
+            0 => (level + 1).min(super::word::MAX_LEVEL),
+            calms => level.saturating_sub(calms),
+        }
+    }
+}
+
+/// Whether `part` of `whole` is at least `parts` millionths.
+#[inline]
+const fn reaches(part: u64, whole: u64, parts: u64) -> bool {
+    part * 1_000_000 >= parts * whole && whole > 0
+}
+
+fn millis(duration: Duration) -> Millis {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "shares between 0 and 1, validated"
+)]
+fn parts(share: f64) -> u64 {
+    (share * PARTS).round() as u64
+}

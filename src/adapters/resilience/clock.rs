@@ -1,0 +1,86 @@
+//! Monotonic time for the guards: cheap in production, turned by hand in tests. The breaker never
+//! reads a wall clock, so a clock set back cannot keep it open (trap D-06).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Where the guards read the time. An enum, not a trait object: a refusal costs about as much as
+/// reading the clock, so one more indirect call would be felt.
+#[derive(Debug, Clone)]
+pub enum Clock {
+    /// The kernel's coarse monotonic clock: a few milliseconds coarse, ten times cheaper.
+    Coarse,
+    /// Tokio's clock, which follows `tokio::time::pause`; for tests and simulations.
+    Tokio(tokio::time::Instant),
+    Manual(ManualClock),
+}
+
+impl Clock {
+    #[must_use]
+    pub const fn coarse() -> Self {
+        Self::Coarse
+    }
+
+    #[must_use]
+    pub fn tokio() -> Self {
+        Self::Tokio(tokio::time::Instant::now())
+    }
+
+    /// Nanoseconds since some moment in the past that stays the same for this clock.
+    #[must_use]
+    pub fn now_nanos(&self) -> u64 {
+        match self {
+            Self::Coarse => coarse_nanos(),
+            Self::Tokio(origin) => nanos(origin.elapsed()),
+            Self::Manual(clock) => clock.0.load(Ordering::Acquire),
+        }
+    }
+}
+
+/// A clock that stands still until a test turns it, forwards or back.
+#[derive(Debug, Clone, Default)]
+pub struct ManualClock(Arc<AtomicU64>);
+
+impl ManualClock {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn advance(&self, by: Duration) {
+        self.0.fetch_add(nanos(by), Ordering::AcqRel);
+    }
+
+    /// What a broken hypervisor does to a monotonic clock.
+    pub fn turn_back(&self, by: Duration) {
+        let now = self.0.load(Ordering::Acquire);
+        self.0.store(now.saturating_sub(nanos(by)), Ordering::Release);
+    }
+}
+
+impl From<&ManualClock> for Clock {
+    fn from(clock: &ManualClock) -> Self {
+        Self::Manual(clock.clone())
+    }
+}
+
+/// Saturates after 584 years.
+#[must_use]
+pub fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(target_os = "linux")]
+fn coarse_nanos() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
+    // Seconds and nanoseconds since boot are never negative.
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn coarse_nanos() -> u64 {
+    use std::sync::OnceLock;
+    static ORIGIN: OnceLock<tokio::time::Instant> = OnceLock::new();
+    nanos(ORIGIN.get_or_init(tokio::time::Instant::now).elapsed())
+}

@@ -1,0 +1,161 @@
+//! What the guards tell the outside: one trait that metrics implement, called after the fact and
+//! under no lock. Every method does nothing by default.
+
+use super::breaker::State;
+use crate::core::ports::unavailable::System;
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// Hears what the guards do. Methods may call back into the guards; a panic is caught and logged,
+/// because a broken counter must not break a payment.
+#[expect(unused_variables, reason = "default bodies ignore what they are told")]
+pub trait Observer: Send + Sync + Debug {
+    /// A watched call ended, with its outcome for the breaker and how long it ran.
+    fn called(&self, system: System, operation: &'static str, outcome: Outcome, elapsed: Duration) {
+    }
+
+    /// The breaker refused a call.
+    fn rejected(&self, system: System, reason: Rejection) {}
+
+    /// The breaker would have refused a call, but only watches (dry run).
+    fn would_reject(&self, system: System, reason: Rejection) {}
+
+    /// The state changed; heard exactly once per change, when it is already visible. Two changes in
+    /// quick succession may be heard out of order: `generation` orders them.
+    fn transition(&self, transition: &Transition) {}
+
+    /// A call got its semaphore permit after this wait (zero when a place was free).
+    fn bulkhead_waited(&self, system: System, waited: Duration) {}
+
+    fn bulkhead_rejected(&self, system: System, reason: BulkheadRejection) {}
+
+    fn retried(&self, system: System, outcome: RetryOutcome) {}
+}
+
+/// Tells an observer. A listener that panics is its own affair, not that of the payment whose call
+/// it heard of.
+#[inline]
+pub(super) fn tell(observer: &dyn Observer, news: impl FnOnce(&dyn Observer)) {
+    if catch_unwind(AssertUnwindSafe(|| news(observer))).is_err() {
+        tracing::error!("an observer of the resilience guards panicked");
+    }
+}
+
+/// Tells nobody.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Observer for Silent {}
+
+/// How a call counted. `Slow` and `Success` exclude one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    Success,
+    Failure,
+    /// It passed the slow threshold and did not fail otherwise.
+    Slow,
+    /// It says nothing of the partner: the caller's deadline, or refused before it began.
+    Ignored,
+    /// Its future was dropped.
+    Cancelled,
+}
+
+impl Outcome {
+    pub const ALL: [Self; 5] =
+        [Self::Success, Self::Failure, Self::Slow, Self::Ignored, Self::Cancelled];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Slow => "slow",
+            Self::Ignored => "ignored",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Why a breaker refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rejection {
+    Open,
+    HalfOpenFull,
+    Forced,
+}
+
+impl Rejection {
+    pub const ALL: [Self; 3] = [Self::Open, Self::HalfOpenFull, Self::Forced];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::HalfOpenFull => "half_open_full",
+            Self::Forced => "forced",
+        }
+    }
+}
+
+/// Why a semaphore refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BulkheadRejection {
+    Full,
+    WaitTimeout,
+}
+
+impl BulkheadRejection {
+    pub const ALL: [Self; 2] = [Self::Full, Self::WaitTimeout];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::WaitTimeout => "wait_timeout",
+        }
+    }
+}
+
+/// What became of a wish to try again. A call that succeeds at once is not heard here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RetryOutcome {
+    /// A second or later attempt succeeded.
+    Success,
+    /// A second or later attempt failed.
+    Failure,
+    /// No attempt or no time was left.
+    Exhausted,
+    /// The system's budget had no retry left.
+    Budget,
+    /// The failure is of a kind that trying again cannot help.
+    NotRetriable,
+}
+
+impl RetryOutcome {
+    pub const ALL: [Self; 5] =
+        [Self::Success, Self::Failure, Self::Exhausted, Self::Budget, Self::NotRetriable];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Exhausted => "exhausted",
+            Self::Budget => "budget",
+            Self::NotRetriable => "not_retriable",
+        }
+    }
+}
+
+/// A change of a breaker's state.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transition {
+    pub system: System,
+    pub from: State,
+    pub to: State,
+    /// Share of failures that justified it, 0 to 1: in the window, or among the probes.
+    pub failure_rate: f64,
+    /// Grows with every change.
+    pub generation: u32,
+}
