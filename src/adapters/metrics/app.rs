@@ -2,10 +2,9 @@
 
 use super::Metrics;
 use super::families::Families;
-use super::labels::{APP_ERRORS, ErrorType, Label, ReadyCheck};
-use crate::core::ports::unavailable::System;
+use super::labels::{APP_ERRORS, ErrorType, Label};
 use prometheus::process_collector::ProcessCollector;
-use prometheus::{GaugeVec, IntCounterVec, IntGaugeVec};
+use prometheus::{GaugeVec, IntCounterVec};
 use std::time::Duration;
 
 /// What was built, as far as the build told (`BUILD_COMMIT`, `BUILD_RUSTC` in its environment).
@@ -34,9 +33,7 @@ const fn or_unknown(told: Option<&'static str>) -> &'static str {
 #[derive(Debug)]
 pub(super) struct App {
     errors: IntCounterVec,
-    ready: IntGaugeVec,
     shutdown: GaugeVec,
-    health_up: IntGaugeVec,
 }
 
 impl App {
@@ -48,11 +45,6 @@ impl App {
         );
         for (kind, exception) in APP_ERRORS {
             errors.with_label_values(&[kind.word(), exception]);
-        }
-        let ready =
-            families.gauge("app_ready", "Whether a check of readiness passes: 0 or 1", &["check"]);
-        for check in ReadyCheck::ALL {
-            ready.with_label_values(&[check.word()]);
         }
         let shutdown = families.ratio(
             "app_shutdown_duration_seconds",
@@ -68,12 +60,7 @@ impl App {
             .0
             .register(Box::new(ProcessCollector::for_self()))
             .expect("the names of process_* are used once");
-        let health_up = families.gauge(
-            "external_health_up",
-            "Whether the last health probe of a system passed: 0 or 1; absent before the first",
-            &["system"],
-        );
-        Self { errors, ready, shutdown, health_up }
+        Self { errors, shutdown }
     }
 
     pub(super) fn error(&self, exception: &str) {
@@ -87,15 +74,6 @@ impl Metrics {
     /// An error at the edge, by its problem's `code` (one of [`APP_ERRORS`], else `internal`).
     pub fn app_error(&self, code: &str) {
         self.app.error(code);
-    }
-
-    pub fn ready(&self, check: ReadyCheck, passes: bool) {
-        self.app.ready.with_label_values(&[check.word()]).set(i64::from(passes));
-    }
-
-    /// A health probe of a partner ended.
-    pub fn external_health(&self, system: System, up: bool) {
-        self.app.health_up.with_label_values(&[system.as_str()]).set(i64::from(up));
     }
 
     pub fn shutdown_took(&self, elapsed: Duration) {

@@ -1,16 +1,13 @@
-//! Requests that come in: how many, how long, how they ended.
+//! What comes in at the door: how many requests, how long they took, how they ended.
 
 use super::Metrics;
 use super::families::{Families, HTTP};
 use super::labels::{
-    DeadlineStage, HTTP_METHODS, Label, Priority, STATUS_CLASSES, ShedReason, UNMATCHED,
-    http_method, status_class,
+    DeadlineStage, HTTP_METHODS, INBOUND, Label, PRIORITY, STATUS_CLASSES, UNMATCHED, http_method,
+    status_class,
 };
-use prometheus::{HistogramVec, IntCounterVec, IntGauge, IntGaugeVec};
-use std::time::Duration;
-
-/// The one scope in which this service limits itself as a whole.
-const INBOUND: &str = "inbound";
+use crate::core::ports::traffic::{Exchange, Shed, Traffic};
+use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
 #[derive(Debug)]
 pub(super) struct Http {
@@ -18,8 +15,8 @@ pub(super) struct Http {
     active: IntGaugeVec,
     requests: IntCounterVec,
     shed: IntCounterVec,
-    deadline: IntCounterVec,
     limit: IntGaugeVec,
+    ready: IntGaugeVec,
 }
 
 impl Http {
@@ -43,82 +40,78 @@ impl Http {
             ),
             shed: families.counter(
                 "load_shed_total",
-                "Requests turned away at once",
+                "Requests refused at the door",
                 &["scope", "priority", "reason"],
-            ),
-            deadline: families.counter(
-                "deadline_exceeded_total",
-                "Requests that their own deadline ended",
-                &["stage"],
             ),
             limit: families.gauge(
                 "concurrency_limit",
-                "Requests that may run at the same time",
+                "Requests that may be served at the same time",
                 &["scope"],
+            ),
+            ready: families.gauge(
+                "app_ready",
+                "Whether a check of readiness passed when it was last asked: 0 or 1",
+                &["check"],
             ),
         };
         for method in HTTP_METHODS {
             made.active.with_label_values(&[method]);
         }
-        for priority in Priority::ALL {
-            for reason in ShedReason::ALL {
-                made.shed.with_label_values(&[INBOUND, priority.word(), reason.word()]);
-            }
+        for class in STATUS_CLASSES {
+            made.requests.with_label_values(&["_OTHER", UNMATCHED, class]);
         }
-        for stage in DeadlineStage::ALL {
-            made.deadline.with_label_values(&[stage.word()]);
+        for reason in Shed::ALL {
+            made.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]);
         }
-        made.limit.with_label_values(&[INBOUND]);
         made
     }
 }
 
-/// A request being answered; over when dropped, also when its client hung up.
-#[derive(Debug)]
-#[must_use = "dropped at once, the request is not counted as active"]
-pub struct ActiveRequest(IntGauge);
-
-impl Drop for ActiveRequest {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
-
 impl Metrics {
-    pub fn request_begun(&self, method: &str) -> ActiveRequest {
-        let gauge = self.http.active.with_label_values(&[http_method(method)]);
-        gauge.inc();
-        ActiveRequest(gauge)
-    }
-
-    /// A request was answered. `route` is the template that it matched; `None` when none did.
-    pub fn http_request(&self, method: &str, route: Option<&str>, status: u16, elapsed: Duration) {
-        let (method, route) = (http_method(method), route.unwrap_or(UNMATCHED));
-        let code = status.to_string();
-        let error_type = if status >= 500 { code.as_str() } else { "" };
-        self.http
-            .durations
-            .with_label_values(&[method, route, code.as_str(), error_type])
-            .observe(elapsed.as_secs_f64());
-        self.http.requests.with_label_values(&[method, route, status_class(status)]).inc();
-    }
-
-    /// A route that is served: its counters exist before the first request.
+    /// A route that is served: its counters exist before its first request.
     pub fn declare_route(&self, method: &str, route: &str) {
         for class in STATUS_CLASSES {
             self.http.requests.with_label_values(&[http_method(method), route, class]);
         }
     }
 
-    pub fn load_shed(&self, priority: Priority, reason: ShedReason) {
-        self.http.shed.with_label_values(&[INBOUND, priority.word(), reason.word()]).inc();
-    }
-
-    pub fn deadline_exceeded(&self, stage: DeadlineStage) {
-        self.http.deadline.with_label_values(&[stage.word()]).inc();
-    }
-
+    /// `MAX_INFLIGHT_REQUESTS`.
     pub fn concurrency_limit(&self, limit: usize) {
-        self.http.limit.with_label_values(&[INBOUND]).set(i64::try_from(limit).unwrap_or(i64::MAX));
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.http.limit.with_label_values(&[INBOUND]).set(limit);
+    }
+}
+
+impl Traffic for Metrics {
+    fn began(&self, method: &'static str) {
+        self.http.active.with_label_values(&[http_method(method)]).inc();
+    }
+
+    fn ended(&self, exchange: &Exchange<'_>) {
+        let method = http_method(exchange.method);
+        let route = exchange.route.unwrap_or(UNMATCHED);
+        let status = exchange.status.to_string();
+        let error_type = if exchange.status >= 500 { status.as_str() } else { "" };
+        self.http.active.with_label_values(&[method]).dec();
+        self.http
+            .durations
+            .with_label_values(&[method, route, status.as_str(), error_type])
+            .observe(exchange.took.as_secs_f64());
+        let class = status_class(exchange.status);
+        self.http.requests.with_label_values(&[method, route, class]).inc();
+        if let Some(code) = exchange.code {
+            self.app.error(code);
+        }
+    }
+
+    fn shed(&self, reason: Shed) {
+        self.http.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]).inc();
+        if reason == Shed::Deadline {
+            self.guards.deadline_passed(DeadlineStage::Admission);
+        }
+    }
+
+    fn checked(&self, check: &'static str, ready: bool) {
+        self.http.ready.with_label_values(&[check]).set(i64::from(ready));
     }
 }

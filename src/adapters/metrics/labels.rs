@@ -5,6 +5,7 @@ use crate::core::domain::task::TaskState;
 use crate::core::ports::events::{
     FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult, StepOutcome,
 };
+use crate::core::ports::traffic::Shed;
 use crate::core::ports::unavailable::{Cause, System};
 
 /// A label whose values are known beforehand.
@@ -29,40 +30,12 @@ macro_rules! closed_set {
     };
 }
 
-/// Who is turned away first when there is too much to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Priority {
-    /// Money is moving: confirm, cancel, refund, callbacks.
-    Critical,
-    Normal,
-    /// Nobody's order waits for it.
-    Low,
-}
-
-/// Why an inbound request was turned away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShedReason {
-    Limit,
-    Deadline,
-    Brownout,
-}
-
 /// Where a request's own deadline ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeadlineStage {
     Admission,
     BeforeCall,
     InCall,
-}
-
-/// What readiness looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadyCheck {
-    Storage,
-    /// Not shutting down.
-    Accepting,
-    /// The partners, as far as `READINESS_EXTERNAL` asks.
-    Partners,
 }
 
 /// What kind of error reached the edge.
@@ -80,13 +53,9 @@ pub enum ErrorType {
     Unexpected,
 }
 
-closed_set!(Priority { Critical => "critical", Normal => "normal", Low => "low" });
-closed_set!(ShedReason { Limit => "limit", Deadline => "deadline", Brownout => "brownout" });
+closed_set!(Shed { Limit => "limit", Deadline => "deadline", Draining => "draining" });
 closed_set!(DeadlineStage {
     Admission => "admission", BeforeCall => "before_call", InCall => "in_call",
-});
-closed_set!(ReadyCheck {
-    Storage => "storage", Accepting => "accepting", Partners => "partners",
 });
 closed_set!(ErrorType {
     Domain => "domain",
@@ -161,6 +130,12 @@ pub const HTTP_METHODS: [&str; 10] =
 pub fn http_method(method: &str) -> &'static str {
     HTTP_METHODS.into_iter().find(|known| *known == method).unwrap_or("_OTHER")
 }
+
+/// The one scope in which this service limits itself as a whole.
+pub const INBOUND: &str = "inbound";
+
+/// All requests are of one priority so far.
+pub const PRIORITY: &str = "normal";
 
 /// The route of a request that matched none.
 pub const UNMATCHED: &str = "unmatched";

@@ -7,13 +7,13 @@ mod families;
 
 mod app;
 mod events;
+mod guards;
 mod http;
 mod store;
 mod tasks;
+mod watch;
 
 pub use app::BuildInfo;
-pub use http::ActiveRequest;
-pub use labels::{DeadlineStage, ErrorType, Priority, ReadyCheck, ShedReason};
 pub use store::MeteredStore;
 
 use families::Families;
@@ -25,9 +25,11 @@ pub struct Metrics {
     registry: Registry,
     app: app::App,
     events: events::Happenings,
+    guards: guards::Guards,
     http: http::Http,
     store: store::Store,
     tasks: tasks::Tasks,
+    watch: watch::Watched,
 }
 
 impl Metrics {
@@ -38,9 +40,11 @@ impl Metrics {
         Self {
             app: app::App::new(&families, build),
             events: events::Happenings::new(&families),
+            guards: guards::Guards::new(&families),
             http: http::Http::new(&families),
             store: store::Store::new(&families),
             tasks: tasks::Tasks::new(&families),
+            watch: watch::Watched::new(&families),
             registry,
         }
     }
@@ -48,6 +52,7 @@ impl Metrics {
     /// Everything as text (exposition format 0.0.4), the guards as they stand at this moment.
     #[must_use]
     pub fn render(&self) -> String {
+        self.watch.look();
         TextEncoder::new()
             .encode_to_string(&self.registry.gather())
             .expect("families of this room are well-formed")
