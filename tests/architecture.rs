@@ -33,8 +33,10 @@ const HOUSE: &[Room] = &[
 
     // the partners know nothing of one another
     room("adapters::out::http_client", &["core::ports", "adapters::resilience"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
-    room("adapters::out::sber", VENDOR, VENDOR_CRATES),
-    room("adapters::out::odnakassa", VENDOR, VENDOR_CRATES),
+    room("adapters::out::alarm", &["core::ports"], &["tokio::time", "tracing"]),
+    room("adapters::out::signature", &[], &["hmac", "sha2", "secrecy"]),
+    room("adapters::out::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
+    room("adapters::out::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::out::catalog", VENDOR, CACHED_VENDOR_CRATES),
     room("adapters::out::recommendations", VENDOR, VENDOR_CRATES),
     room("adapters::out::storage", &["core::domain", "core::ports"], &["async_trait", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
@@ -57,8 +59,18 @@ const HOUSE: &[Room] = &[
 
 const VENDOR: &[&str] =
     &["core::domain", "core::ports", "adapters::resilience", "adapters::out::http_client"];
+const PAYMENT_VENDOR: &[&str] = &[
+    "core::domain",
+    "core::ports",
+    "adapters::resilience",
+    "adapters::out::http_client",
+    "adapters::out::alarm",
+    "adapters::out::signature",
+];
 #[rustfmt::skip]
-const VENDOR_CRATES: &[&str] = &["async_trait", "http", "reqwest", "serde", "serde_json", "secrecy", "hmac", "sha2", "subtle", "time", "tokio", "tracing", "thiserror"];
+const VENDOR_CRATES: &[&str] = &["async_trait", "http", "reqwest", "serde", "serde_json", "secrecy", "time", "tokio", "tracing", "thiserror"];
+#[rustfmt::skip]
+const PAYMENT_VENDOR_CRATES: &[&str] = &["async_trait", "form_urlencoded", "http", "serde", "serde_json", "secrecy", "tracing"];
 #[rustfmt::skip]
 const CACHED_VENDOR_CRATES: &[&str] = &["async_trait", "futures_util", "moka", "reqwest", "serde", "serde_json", "tokio", "tracing"];
 #[rustfmt::skip]

@@ -1,15 +1,18 @@
 //! HTTP as every vendor's adapter needs it: a client with limits on everything, and exchanges whose
 //! failures are told in the core's words. Knows TCP, TLS and HTTP, and no vendor.
 
+use crate::adapters::resilience::settings::Fault;
 use crate::core::ports::trace::TraceParent;
 use crate::core::ports::unavailable::Cause;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
-use reqwest::{Certificate, Client, RequestBuilder, Response, Url};
+use reqwest::{Certificate, RequestBuilder, Response};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tracing::Instrument;
 use tracing::field::Empty;
+
+pub use reqwest::{Client, Url};
 
 /// No partner has a reason to say more; a longer answer is not read to its end.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -33,14 +36,27 @@ pub struct HttpConfig {
     pub ca_file: Option<PathBuf>,
 }
 
+/// Why an adapter cannot be built.
 #[derive(Debug, thiserror::Error)]
-pub enum HttpClientError {
+pub enum BuildError {
+    #[error("guards that cannot be: {}", named(.0))]
+    Guards(Vec<Fault>),
     #[error("cannot read the CA file {path}")]
     CaFile { path: PathBuf, source: std::io::Error },
     #[error("the CA file {path} holds no certificate")]
     NoCertificate { path: PathBuf },
     #[error("the HTTP client cannot be built")]
     Client(#[source] reqwest::Error),
+}
+
+impl From<Vec<Fault>> for BuildError {
+    fn from(faults: Vec<Fault>) -> Self {
+        Self::Guards(faults)
+    }
+}
+
+fn named(faults: &[Fault]) -> String {
+    faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Reads a base URL as people write it, with or without the slash at its end.
@@ -75,7 +91,7 @@ pub fn base_url(text: &str) -> Result<Url, &'static str> {
 ///
 /// # Errors
 /// The CA file, or no usable TLS roots on this system.
-pub fn build(config: &HttpConfig) -> Result<Client, HttpClientError> {
+pub fn build(config: &HttpConfig) -> Result<Client, BuildError> {
     let pool = config.max_concurrent.saturating_mul(5).div_ceil(4);
     let mut builder = Client::builder()
         .user_agent(concat!("order-service/", env!("CARGO_PKG_VERSION")))
@@ -93,15 +109,15 @@ pub fn build(config: &HttpConfig) -> Result<Client, HttpClientError> {
         // Without redirects no TLS will ever be spoken: a system without roots is fine.
         builder = builder.tls_certs_only([]);
     }
-    builder.build().map_err(HttpClientError::Client)
+    builder.build().map_err(BuildError::Client)
 }
 
-fn certificates(path: &Path) -> Result<Vec<Certificate>, HttpClientError> {
+fn certificates(path: &Path) -> Result<Vec<Certificate>, BuildError> {
     let pem = std::fs::read(path)
-        .map_err(|source| HttpClientError::CaFile { path: path.to_owned(), source })?;
+        .map_err(|source| BuildError::CaFile { path: path.to_owned(), source })?;
     match Certificate::from_pem_bundle(&pem) {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) | Err(_) => Err(HttpClientError::NoCertificate { path: path.to_owned() }),
+        Ok(_) | Err(_) => Err(BuildError::NoCertificate { path: path.to_owned() }),
     }
 }
 

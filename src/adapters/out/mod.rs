@@ -1,6 +1,8 @@
 //! The driven side: one folder a partner, none of which knows another, and the storage.
 
+pub mod alarm;
 pub mod http_client;
+pub mod signature;
 
 pub mod catalog;
 pub mod odnakassa;

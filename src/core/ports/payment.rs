@@ -5,7 +5,7 @@ use crate::core::domain::registration::{Provider, ProviderNumber};
 pub use crate::core::domain::report::{PaymentReport, ReportedStatus};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::call::Call;
-use crate::core::ports::unavailable::{Cause, System};
+use crate::core::ports::unavailable::{Cause, NoAnswer, System};
 use std::fmt;
 use std::time::Duration;
 
@@ -130,6 +130,19 @@ pub enum PaymentError {
     /// A business refusal: certainly without effect, and a repeat would be refused too.
     #[error("rejected: {0}")]
     Rejected(Rejection),
+}
+
+impl PaymentError {
+    /// What a call without an answer means: only the cause tells whether it may have happened.
+    #[must_use]
+    pub const fn without_answer(system: System, silence: NoAnswer) -> Self {
+        let NoAnswer { cause, retry_after } = silence;
+        if cause.not_executed() {
+            Self::NotExecuted(PaymentSystemUnavailableError { system, cause, retry_after })
+        } else {
+            Self::Unknown(cause)
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,154 @@
+//! What Sber's answers and silences mean for an order: the outcome matrix (docs/outcomes.md) as far
+//! as it is Sber's. Only here is it known that a 200 with code 7 is no answer.
+
+use super::Protocol;
+use super::wire::Reply;
+use crate::adapters::resilience::outcome::Failed;
+use crate::core::ports::payment::{Concern, Finding, PaymentError, Registered, Rejection};
+use crate::core::ports::unavailable::{Cause, NoAnswer, System};
+use http::StatusCode;
+use std::time::Duration;
+
+/// An answer in [`Failed::Answered`] shows a bank in good health, even where it leaves the outcome
+/// unknown.
+pub(super) type Failure = Failed<PaymentError>;
+
+/// What the HTTP status says by itself; `Ok` when the body has the word.
+pub(super) fn exchange(status: StatusCode, retry_after: Option<Duration>) -> Result<(), Failure> {
+    match status.as_u16() {
+        200..=299 => Ok(()),
+        429 => Err(NoAnswer { cause: Cause::Throttled, retry_after }.into()),
+        408 | 500..=599 => Err(NoAnswer { cause: Cause::PartnerFailed, retry_after }.into()),
+        // The bank says no to us by code; these are a wrong address, or a proxy before the bank.
+        300..=399 | 401 | 403 | 404 | 405 => Err(Cause::Misdirected.into()),
+        400..=499 => Err(rejected(format!("http_{}", status.as_u16()), Concern::Order)),
+        _ => Err(unreadable()),
+    }
+}
+
+pub(super) fn registration(protocol: Protocol, reply: &Reply) -> Result<Registered, Failure> {
+    use Concern::{Account, Order};
+    match (code_of(reply)?, protocol) {
+        // A success without its payload is no success.
+        (0, _) => reply.registered().ok_or_else(unreadable),
+        (1, _) => Err(Failed::Answered(PaymentError::Duplicate)),
+        (7, _) => Err(Cause::PartnerFailed.into()),
+        (code @ (2..=4 | 6 | 8 | 14), _)
+        | (code @ 12, Protocol::Classic)
+        | (code @ (5 | 9 | 15), Protocol::Json) => Err(refused(code, Order)),
+        // 5 is "access denied" or an expired password far more often than a bad value.
+        (code @ (5 | 13), Protocol::Classic) => Err(refused(code, Account)),
+        // Not documented: it may mean anything.
+        (_, _) => Err(unreadable()),
+    }
+}
+
+/// The JSON generation's 5 also stands for "the request failed" and "access denied": before it
+/// counts as a refusal, one look at the order must tell.
+pub(super) fn needs_a_look(protocol: Protocol, reply: &Reply) -> bool {
+    protocol == Protocol::Json && reply.code() == Some(5)
+}
+
+/// What that 5 was, by what the look found.
+pub(super) fn refusal_after(look: Result<Finding, Failure>) -> Failure {
+    match look {
+        Ok(Finding::Found(_)) => Failed::Answered(PaymentError::Duplicate),
+        Ok(Finding::NotFound) => refused(5, Concern::Order),
+        // The query is refused as well: it is our login that the bank does not like.
+        Err(Failed::Answered(_)) => refused(5, Concern::Account),
+        // That the query was not executed says nothing of the registration.
+        Err(Failed::NoAnswer(silence)) if silence.cause.not_executed() => Cause::Unreadable.into(),
+        Err(silence @ Failed::NoAnswer(_)) => silence,
+    }
+}
+
+pub(super) fn query(protocol: Protocol, reply: &Reply) -> Result<Finding, Failure> {
+    match (code_of(reply)?, protocol) {
+        (0, _) => reply.report().map(Finding::Found).ok_or_else(unreadable),
+        (6, _) => Ok(Finding::NotFound),
+        (7, _) => Err(Cause::PartnerFailed.into()),
+        (code @ 5, Protocol::Classic) => Err(refused(code, Concern::Account)),
+        // A lock, a wrong login, or "no such order": it proves nothing, and the bank is well.
+        (_, _) => Err(Failed::Answered(PaymentError::Unknown(Cause::Unreadable))),
+    }
+}
+
+/// The answer to a cancellation or a refund.
+pub(super) fn change(protocol: Protocol, reply: &Reply) -> Result<(), Failure> {
+    match (code_of(reply)?, protocol) {
+        (0, _) => Ok(()),
+        (code @ 5, Protocol::Classic) => Err(refused(code, Concern::Account)),
+        (code @ (1..=6 | 8 | 9), _) => Err(refused(code, Concern::Order)),
+        // "The order's state forbids it" as well as "system error". Payers can cause the former at
+        // will, so it must not open the breaker; the status tells which it was.
+        (7, _) => Err(Failed::Answered(PaymentError::Unknown(Cause::PartnerFailed))),
+        (_, _) => Err(unreadable()),
+    }
+}
+
+/// The bank's own id, without which it refunds nothing.
+pub(super) fn known_id(finding: Finding) -> Result<String, Failure> {
+    match finding {
+        Finding::Found(report) => report.external_id.ok_or_else(unreadable),
+        Finding::NotFound => Err(refused(6, Concern::Order)),
+    }
+}
+
+fn code_of(reply: &Reply) -> Result<i64, Failure> {
+    reply.code().ok_or_else(unreadable)
+}
+
+fn refused(code: i64, concerns: Concern) -> Failure {
+    rejected(format!("sber_{code}"), concerns)
+}
+
+pub(super) fn not_in_roubles() -> Failure {
+    rejected("currency_not_supported".to_owned(), Concern::Order)
+}
+
+fn rejected(code: String, concerns: Concern) -> Failure {
+    Failed::Answered(PaymentError::Rejected(Rejection { code, concerns }))
+}
+
+pub(super) fn unreadable() -> Failure {
+    Cause::Unreadable.into()
+}
+
+pub(super) fn told(failure: Failure) -> PaymentError {
+    match failure {
+        Failed::NoAnswer(silence) => PaymentError::without_answer(System::Sber, silence),
+        Failed::Answered(error) => error,
+    }
+}
+
+/// The word for the alarm, when a person has to look at our configuration.
+pub(super) fn alarm_sign(error: &PaymentError) -> Option<&str> {
+    match error {
+        PaymentError::NotExecuted(unavailable) if unavailable.cause == Cause::Misdirected => {
+            Some(unavailable.cause.as_str())
+        }
+        PaymentError::Rejected(Rejection { code, concerns: Concern::Account }) => Some(code),
+        PaymentError::NotExecuted(_)
+        | PaymentError::Unknown(_)
+        | PaymentError::Duplicate
+        | PaymentError::Rejected(_) => None,
+    }
+}
+
+/// For the span.
+pub(super) fn description(error: &PaymentError) -> String {
+    match error {
+        PaymentError::NotExecuted(unavailable)
+            if matches!(
+                unavailable.cause,
+                Cause::BreakerOpen | Cause::ProbesTaken | Cause::ForcedOpen
+            ) =>
+        {
+            "circuit open".to_owned()
+        }
+        PaymentError::NotExecuted(_)
+        | PaymentError::Unknown(_)
+        | PaymentError::Duplicate
+        | PaymentError::Rejected(_) => error.to_string(),
+    }
+}
