@@ -66,6 +66,22 @@ pub trait OrderStore: Send + Sync + fmt::Debug {
 
     /// Whether a transaction could begin now.
     async fn ping(&self) -> Result<(), StorageError>;
+
+    /// Waits until the count of hints of this kind is no longer `seen`, and returns it; begin with 0.
+    /// One that came between two waits is not missed, several may become one. Hints only make
+    /// things quicker: they can be lost with a connection or never come, so whoever waits polls too.
+    async fn hinted(&self, _hint: Hint, _seen: u64) -> u64 {
+        std::future::pending().await
+    }
+}
+
+/// What just happened in this or, as far as the database tells, another instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    /// A worker has something to claim at once.
+    TaskDue,
+    /// Somebody may be waiting for its end.
+    TaskFinished,
 }
 
 /// What storage needs to know before it runs a decision.

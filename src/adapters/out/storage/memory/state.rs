@@ -1,0 +1,325 @@
+//! The tables of the memory store, as ordered maps: the same seed gives the same order of everything.
+
+use crate::adapters::out::storage::diff::Changes;
+use crate::adapters::out::storage::hints::News;
+use crate::adapters::out::storage::invariants::{
+    FRESH_ID, LEASE, ONE_ALIVE, ONE_NUMBER, ONE_UNFINISHED,
+};
+use crate::adapters::out::storage::{KEY_TAKEN, PRUNE_BATCH, is_waiting};
+use crate::core::domain::dossier::Dossier;
+use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
+use crate::core::domain::order::Order;
+use crate::core::domain::registration::{Provider, ProviderNumber, Registration};
+use crate::core::domain::task::{Lease, Task, TaskKind, TaskState};
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::ports::orders::{
+    Also, AuditEntry, ClaimRequest, Claimed, Decide, IdempotencyKey, InboxEntry, KeptReply,
+    KeyedOrder, OrderQuery, Placed, Reads, Scene, Scope, StorageError, TaskQuery, TaskStat,
+    TaskView,
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+#[derive(Debug, Default)]
+pub struct State {
+    orders: BTreeMap<OrderId, (Order, Vec<Registration>)>,
+    tasks: BTreeMap<TaskId, Task>,
+    unfinished: BTreeSet<(OrderId, TaskId)>,
+    pub numbers: HashMap<(Provider, ProviderNumber), OrderId>,
+    pub replies: HashMap<IdempotencyKey, (KeptReply, Timestamp)>,
+    pub inbox: Vec<InboxEntry>,
+    pub audit: Vec<AuditEntry>,
+}
+
+impl State {
+    pub fn place(
+        &mut self,
+        order: Order,
+        key: Option<KeyedOrder>,
+        now: Timestamp,
+    ) -> Result<Placed, StorageError> {
+        if let Some((known, _)) = key.as_ref().and_then(|keyed| self.replies.get(&keyed.key)) {
+            return Ok(Placed::Known(known.clone()));
+        }
+        if self.orders.contains_key(&order.id) {
+            return Err(StorageError::Corrupt(FRESH_ID));
+        }
+        let order = Order { created_at: now, updated_at: now, version: 1, ..order };
+        if let Some(KeyedOrder { key, fingerprint, render }) = key {
+            let (status, body) = render(&order);
+            self.replies.insert(key, (KeptReply { fingerprint, status, body }, now));
+        }
+        self.orders.insert(order.id, (order.clone(), Vec::new()));
+        Ok(Placed::New(order))
+    }
+
+    /// `None` when there is no such order.
+    pub fn change(
+        &mut self,
+        id: OrderId,
+        reads: Reads,
+        decide: &mut Decide,
+        now: Timestamp,
+    ) -> Result<Option<News>, StorageError> {
+        let Some(loaded) = self.dossier(id) else { return Ok(None) };
+        let waiting = match reads {
+            Reads::Dossier => None,
+            Reads::QueueLength { up_to } => Some(self.waiting(id).min(up_to)),
+        };
+        let mut decided = loaded.clone();
+        let also = decide(&mut decided, &Scene { now, waiting });
+        let changes = Changes::between(&loaded, decided, now)?;
+        if let Some(changes) = &changes {
+            self.check(changes)?;
+        }
+        if also.reply.as_ref().is_some_and(|(key, _)| self.replies.contains_key(key)) {
+            return Err(KEY_TAKEN);
+        }
+        self.keep(also, now);
+        Ok(Some(changes.map(|changes| self.save(changes, now)).unwrap_or_default()))
+    }
+
+    /// The unique indexes and checks of the databases.
+    fn check(&self, changes: &Changes) -> Result<(), StorageError> {
+        let id = changes.order.id;
+        let stored = self.orders.get(&id).map_or(&[][..], |(_, registrations)| registrations);
+        let changed =
+            |old: &&Registration| changes.registrations.iter().any(|new| same_row(old, new));
+        let untouched = stored.iter().filter(|old| !changed(old));
+        if untouched.chain(&changes.registrations).filter(|r| r.state.maybe_alive()).count() > 1 {
+            return Err(StorageError::Corrupt(ONE_ALIVE));
+        }
+        for new in &changes.registrations {
+            let known = stored.iter().any(|old| same_row(old, new));
+            if !known && self.numbers.contains_key(&(new.provider, new.number.clone())) {
+                return Err(StorageError::Corrupt(ONE_NUMBER));
+            }
+        }
+        for new in &changes.tasks {
+            let foreign = self.tasks.get(&new.id).is_some_and(|old| old.version >= new.version);
+            let twin = |old: &Task| {
+                old.kind == new.kind
+                    && old.id != new.id
+                    && !changes.tasks.iter().any(|task| task.id == old.id && task.state.is_final())
+            };
+            if foreign || new.order_id != id {
+                return Err(StorageError::Corrupt(FRESH_ID));
+            }
+            if (new.state == TaskState::Running) != new.lease.is_some() {
+                return Err(StorageError::Corrupt(LEASE));
+            }
+            if !new.state.is_final() && self.unfinished_of(id).chain(open(&changes.tasks)).any(twin)
+            {
+                return Err(StorageError::Corrupt(ONE_UNFINISHED));
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, changes: Changes, now: Timestamp) -> News {
+        let news = changes.news(now);
+        let id = changes.order.id;
+        let (order, registrations) =
+            self.orders.get_mut(&id).expect("its dossier was loaded under the same lock");
+        *order = changes.order;
+        for registration in changes.registrations {
+            self.numbers.insert((registration.provider, registration.number.clone()), id);
+            match registrations.iter_mut().find(|old| same_row(old, &registration)) {
+                Some(old) => *old = registration,
+                None => registrations.push(registration),
+            }
+        }
+        registrations.sort_by_key(|registration| (registration.provider, registration.sequence));
+        for task in changes.tasks {
+            self.put(task);
+        }
+        news
+    }
+
+    fn put(&mut self, task: Task) {
+        if task.state.is_final() {
+            self.unfinished.remove(&(task.order_id, task.id));
+        } else {
+            self.unfinished.insert((task.order_id, task.id));
+        }
+        self.tasks.insert(task.id, task);
+    }
+
+    fn keep(&mut self, also: Also, now: Timestamp) {
+        if let Some(entry) = also.inbox {
+            self.keep_callback(entry);
+        }
+        if let Some((key, reply)) = also.reply {
+            self.replies.insert(key, (reply, now));
+        }
+        self.audit.extend(also.audit);
+    }
+
+    pub fn keep_callback(&mut self, entry: InboxEntry) -> bool {
+        let event = |kept: &InboxEntry| (kept.provider, kept.event_id.clone());
+        let known =
+            entry.event_id.is_some() && self.inbox.iter().any(|old| event(old) == event(&entry));
+        if !known {
+            self.inbox.push(entry);
+        }
+        !known
+    }
+
+    pub fn dossier(&self, id: OrderId) -> Option<Dossier> {
+        let (order, registrations) = self.orders.get(&id)?;
+        let mut tasks: Vec<Task> = self.unfinished_of(id).cloned().collect();
+        tasks.sort_by_key(|task| (task.created_at, task.id));
+        Some(Dossier { order: order.clone(), registrations: registrations.clone(), tasks })
+    }
+
+    fn unfinished_of(&self, id: OrderId) -> impl Iterator<Item = &Task> {
+        let last = TaskId::new(u128::MAX);
+        self.unfinished
+            .range((id, TaskId::new(0))..=(id, last))
+            .filter_map(|(_, task)| self.tasks.get(task))
+    }
+
+    fn waiting(&self, except: OrderId) -> u64 {
+        let others = self.unfinished.iter().filter(|(order, _)| *order != except);
+        let waiting =
+            others.filter_map(|(_, id)| self.tasks.get(id)).filter(|task| is_waiting(task));
+        u64::try_from(waiting.count()).unwrap_or(u64::MAX)
+    }
+
+    pub fn list(&self, query: &OrderQuery, scope: &Scope) -> Vec<Dossier> {
+        let wanted = |order: &&Order| {
+            scope.allows(&order.customer_id)
+                && query.customer_id.as_ref().is_none_or(|id| *id == order.customer_id)
+                && query.status.is_none_or(|status| status == order.status)
+                && query.after.is_none_or(|after| (order.created_at, order.id) < after)
+        };
+        let mut found: Vec<&Order> =
+            self.orders.values().map(|(order, _)| order).filter(wanted).collect();
+        found.sort_by_key(|order| std::cmp::Reverse((order.created_at, order.id)));
+        found.into_iter().take(query.limit).filter_map(|order| self.dossier(order.id)).collect()
+    }
+
+    pub fn task(&self, id: TaskId, scope: &Scope) -> Option<TaskView> {
+        let task = self.tasks.get(&id)?;
+        let (order, registrations) = self.orders.get(&task.order_id)?;
+        let made = |registration: &&Registration| {
+            task.result == Some((registration.provider, registration.sequence))
+        };
+        let registration = registrations.iter().find(made).cloned();
+        scope.allows(&order.customer_id).then(|| TaskView { task: task.clone(), registration })
+    }
+
+    pub fn tasks(&self, query: &TaskQuery) -> Vec<Task> {
+        let wanted = |task: &&Task| {
+            query.state.is_none_or(|state| state == task.state)
+                && query.after.is_none_or(|after| (task.created_at, task.id) < after)
+        };
+        let mut found: Vec<&Task> = self.tasks.values().filter(wanted).collect();
+        found.sort_by_key(|task| std::cmp::Reverse((task.created_at, task.id)));
+        found.into_iter().take(query.limit).cloned().collect()
+    }
+
+    pub fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Vec<Claimed> {
+        let mut claimed = Vec::new();
+        for (lane, limit) in &request.lanes {
+            let mut due: Vec<(Timestamp, TaskId)> = self
+                .unfinished
+                .iter()
+                .filter_map(|(_, id)| self.tasks.get(id))
+                .filter(|task| task.lane == *lane)
+                .filter_map(|task| Some((due_at(task)?, task.id)))
+                .filter(|(due_at, _)| *due_at <= now)
+                .collect();
+            due.sort_unstable();
+            for (due_at, id) in due.into_iter().take(*limit) {
+                claimed.extend(self.lease(id, request, now).map(|claim| (due_at, claim)));
+            }
+        }
+        claimed.sort_by_key(|(due_at, claim)| (*due_at, claim.task_id));
+        claimed.into_iter().map(|(_, claim)| claim).collect()
+    }
+
+    fn lease(&mut self, id: TaskId, request: &ClaimRequest, now: Timestamp) -> Option<Claimed> {
+        let task = self.tasks.get_mut(&id)?;
+        if task.state == TaskState::Running {
+            task.lost_leases += 1;
+        }
+        task.state = TaskState::Running;
+        task.lease = Some(Lease {
+            owner: request.owner.clone(),
+            token: request.token,
+            until: now + request.lease,
+        });
+        task.version += 1;
+        task.updated_at = now;
+        Some(Claimed {
+            order_id: task.order_id,
+            task_id: task.id,
+            kind: task.kind,
+            token: request.token,
+            attempts: task.attempts,
+            trace: task.trace.clone(),
+        })
+    }
+
+    pub fn release_leases(&mut self, owner: &InstanceId, now: Timestamp) -> u64 {
+        let mut released = 0;
+        for task in self.tasks.values_mut() {
+            if task.lease.as_ref().is_some_and(|lease| lease.owner == *owner) {
+                task.state = TaskState::Queued;
+                task.lease = None;
+                task.run_at = now;
+                task.version += 1;
+                task.updated_at = now;
+                released += 1;
+            }
+        }
+        released
+    }
+
+    pub fn task_stats(&self, now: Timestamp) -> Vec<TaskStat> {
+        let mut stats: Vec<TaskStat> = Vec::new();
+        for kind in TaskKind::ALL {
+            for state in [TaskState::Queued, TaskState::Running, TaskState::Review] {
+                let of_it = || self.tasks.values().filter(|t| t.kind == kind && t.state == state);
+                let due = of_it().filter_map(due_at).filter(|due_at| *due_at <= now);
+                let oldest_due = due.map(|due_at| now.since(due_at)).max();
+                let count = u64::try_from(of_it().count()).unwrap_or(u64::MAX);
+                if count > 0 {
+                    stats.push(TaskStat { kind, state, count, oldest_due });
+                }
+            }
+        }
+        stats
+    }
+
+    pub fn prune(&mut self, tasks: Timestamp, keys: Timestamp) -> u64 {
+        let old = |task: &&Task| {
+            task.state.is_final() && task.state != TaskState::Review && task.updated_at < tasks
+        };
+        let gone: Vec<TaskId> =
+            self.tasks.values().filter(old).map(|task| task.id).take(PRUNE_BATCH).collect();
+        for id in &gone {
+            self.tasks.remove(id);
+        }
+        let before = self.replies.len();
+        self.replies.retain(|_, (_, kept_at)| *kept_at >= keys);
+        u64::try_from(gone.len() + before - self.replies.len()).unwrap_or(u64::MAX)
+    }
+}
+
+fn same_row(one: &Registration, other: &Registration) -> bool {
+    (one.provider, one.sequence) == (other.provider, other.sequence)
+}
+
+/// When somebody may take it: in its own time, or when its holder's lease is over.
+fn due_at(task: &Task) -> Option<Timestamp> {
+    match task.state {
+        TaskState::Queued => Some(task.run_at),
+        TaskState::Running => task.lease.as_ref().map(|lease| lease.until),
+        TaskState::Succeeded | TaskState::Failed | TaskState::Cancelled | TaskState::Review => None,
+    }
+}
+
+fn open(tasks: &[Task]) -> impl Iterator<Item = &Task> {
+    tasks.iter().filter(|task| !task.state.is_final())
+}
