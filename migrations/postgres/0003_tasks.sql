@@ -20,10 +20,8 @@ CREATE TABLE tasks (
     result_provider  TEXT,
     result_sequence  BIGINT,
     error            TEXT,
-    refund_amount    BIGINT CONSTRAINT tasks_refund CHECK (refund_amount > 0),
-    refund_before    BIGINT,
-    refund_currency  TEXT,
-    refund_sent_at   BIGINT,
+    -- What a refund is to give back and how far that is; always read as a whole.
+    refund           JSON,
     trace            TEXT,
     return_url       TEXT,
     created_at       BIGINT  NOT NULL,

@@ -20,10 +20,8 @@ CREATE TABLE tasks (
     result_provider  TEXT,
     result_sequence  INTEGER,
     error            TEXT,
-    refund_amount    INTEGER CONSTRAINT tasks_refund CHECK (refund_amount > 0),
-    refund_before    INTEGER,
-    refund_currency  TEXT,
-    refund_sent_at   INTEGER,
+    -- What a refund is to give back and how far that is; always read as a whole.
+    refund           TEXT CONSTRAINT tasks_refund CHECK (json_valid(refund)),
     trace            TEXT,
     return_url       TEXT,
     created_at       INTEGER NOT NULL,

@@ -31,15 +31,22 @@ pub struct TaskRow {
     result_provider: Option<String>,
     result_sequence: Option<u8>,
     error: Option<String>,
-    refund_amount: Option<i64>,
-    refund_before: Option<i64>,
-    refund_currency: Option<String>,
-    refund_sent_at: Option<i64>,
+    refund: Option<RefundRow>,
     trace: Option<String>,
     return_url: Option<String>,
     created_at: i64,
     updated_at: i64,
     version: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct RefundRow {
+    amount: i64,
+    currency: String,
+    before: Option<i64>,
+    sent_at: Option<i64>,
+    taken: bool,
+    unchanged: u32,
 }
 
 impl TaskRow {
@@ -59,7 +66,7 @@ impl TaskRow {
             result: known_if(self.result_provider.as_deref(), Provider::parse)?
                 .zip(self.result_sequence),
             error: known_if(self.error.as_deref(), TaskError::parse)?,
-            refund: self.refund()?,
+            refund: self.refund.map(RefundRow::restore).transpose()?,
             trace: self.trace,
             return_url: self.return_url,
             version: self.version,
@@ -75,24 +82,36 @@ impl TaskRow {
             until: moment(self.lease_until)?,
         })
     }
+}
 
-    fn refund(&self) -> Result<Option<RefundPlan>, StorageError> {
-        let Some((amount, currency)) = self.refund_amount.zip(self.refund_currency.as_deref())
-        else {
-            return Ok(None);
-        };
-        Ok(Some(RefundPlan {
-            amount: money(amount, currency)?,
-            before: self.refund_before.map(|before| money(before, currency)).transpose()?,
-            sent_at: moment(self.refund_sent_at),
-        }))
+impl RefundRow {
+    fn restore(self) -> Result<RefundPlan, StorageError> {
+        Ok(RefundPlan {
+            amount: money(self.amount, &self.currency)?,
+            before: self.before.map(|before| money(before, &self.currency)).transpose()?,
+            sent_at: moment(self.sent_at),
+            taken: self.taken,
+            unchanged: self.unchanged,
+        })
+    }
+}
+
+impl From<RefundPlan> for RefundRow {
+    fn from(plan: RefundPlan) -> Self {
+        Self {
+            amount: plan.amount.minor(),
+            currency: plan.amount.currency().code().to_owned(),
+            before: plan.before.map(Money::minor),
+            sent_at: micros(plan.sent_at),
+            taken: plan.taken,
+            unchanged: plan.unchanged,
+        }
     }
 }
 
 impl From<&Task> for TaskRow {
     fn from(task: &Task) -> Self {
         let lease = task.lease.as_ref();
-        let refund = task.refund;
         Self {
             id: task.id.get(),
             order_id: task.order_id.uuid(),
@@ -110,10 +129,7 @@ impl From<&Task> for TaskRow {
             result_provider: task.result.map(|(provider, _)| provider.as_str().to_owned()),
             result_sequence: task.result.map(|(_, sequence)| sequence),
             error: task.error.map(|error| error.code().to_owned()),
-            refund_amount: refund.map(|refund| refund.amount.minor()),
-            refund_before: refund.and_then(|refund| refund.before).map(Money::minor),
-            refund_currency: refund.map(|refund| refund.amount.currency().code().to_owned()),
-            refund_sent_at: micros(refund.and_then(|refund| refund.sent_at)),
+            refund: task.refund.map(RefundRow::from),
             trace: task.trace.clone(),
             return_url: task.return_url.as_deref().map(clean),
             created_at: task.created_at.micros(),
