@@ -188,10 +188,19 @@ pub struct RefundPlan {
     pub before: Option<Money>,
     /// When the refund call was last let go.
     pub sent_at: Option<Timestamp>,
+    /// How often it was let go: only a first send that did nothing is as good as none.
+    pub sends: u32,
     /// Whether the provider took the word; only a query is evidence.
     pub taken: bool,
     /// Status queries since the last send that showed the sum unchanged.
     pub unchanged: u32,
+}
+
+impl RefundPlan {
+    #[must_use]
+    pub const fn of(amount: Money) -> Self {
+        Self { amount, before: None, sent_at: None, sends: 0, taken: false, unchanged: 0 }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,6 +233,41 @@ pub struct Task {
 }
 
 impl Task {
+    /// When a task runs that waits for a person: the end of the year 9999.
+    pub const NEVER: Timestamp = Timestamp::from_micros(253_402_300_799_000_000);
+
+    /// A task that is due at once.
+    #[must_use]
+    pub fn queued(
+        id: TaskId,
+        order_id: OrderId,
+        kind: TaskKind,
+        now: Timestamp,
+        deadline: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            order_id,
+            kind,
+            state: TaskState::Queued,
+            reason: None,
+            run_at: now,
+            lane: None,
+            attempts: 0,
+            lost_leases: 0,
+            deadline,
+            lease: None,
+            result: None,
+            error: None,
+            refund: None,
+            trace: None,
+            return_url: None,
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
     /// Whether `token` gives the right to decide about it.
     #[must_use]
     pub fn held_by(&self, token: LeaseToken) -> bool {

@@ -1,10 +1,18 @@
 //! Cancel an order: at once while nothing can be paid, else after its registration was taken back.
 
-use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::domain::dossier::step::{Round, Step};
+use crate::core::domain::dossier::{Asker, Cancelled, Dossier};
+use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
+use crate::core::domain::task::TaskState;
 use crate::core::ports::call::Call;
-use crate::core::ports::orders::{Scope, StorageError};
+use crate::core::ports::events::Event;
+use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, decide};
+use crate::core::use_cases::confirm_order::{LOOK_AGAIN, Reply};
+use crate::core::use_cases::run_tasks::{Rested, Run, RunTasks};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 
 #[derive(Debug)]
 pub struct Cancel {
@@ -31,4 +39,100 @@ pub enum CancelError {
     NotCancellable(OrderStatus),
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+#[derive(Debug)]
+pub struct CancelOrder {
+    pub tasks: Arc<RunTasks>,
+}
+
+impl CancelOrder {
+    /// Answers through `reply`, and goes on until the call that has begun is stored. Run it detached
+    /// from the client.
+    pub async fn run(&self, ask: Cancel, reply: Reply<Result<Cancellation, CancelError>>) {
+        let task_id = TaskId::new(self.tasks.entropy.bits());
+        let token = LeaseToken::new(self.tasks.entropy.bits());
+        let step = match self.accept(&ask, task_id, token).await {
+            Ok(Ok(step)) => step,
+            Ok(Err(answer)) => {
+                self.tasks.watch.work_is_due();
+                let _ = reply.send(Ok(answer));
+                return;
+            }
+            Err(fault) => {
+                let _ = reply.send(Err(fault));
+                return;
+            }
+        };
+        let (order_id, trace) = (ask.order_id, ask.call.trace.clone());
+        let run = Run { order_id, task_id, token, first: Some(step), trace, client: None };
+        let mut work = std::pin::pin!(self.tasks.run(run));
+        let patience = self.tasks.policy.sync_wait.min(ask.call.deadline.remaining());
+        if let Ok(rested) = timeout(patience, &mut work).await {
+            let _ = reply.send(rested.map_err(CancelError::from).and_then(|r| answer(r, task_id)));
+            return;
+        }
+        let _ = reply.send(Ok(Cancellation::Queued { task_id, retry_after: LOOK_AGAIN }));
+        if let Err(fault) = work.await {
+            tracing::error!(%order_id, %task_id, %fault, "a result could not be stored");
+        }
+    }
+
+    /// Either the call to make now, or the answer.
+    async fn accept(
+        &self,
+        ask: &Cancel,
+        task_id: TaskId,
+        token: LeaseToken,
+    ) -> Result<Result<Step, Cancellation>, CancelError> {
+        let desk = self.tasks.desk(task_id, token, Round::default());
+        let scope = ask.scope.clone();
+        let trace = ask.call.trace.as_ref().map(ToString::to_string);
+        let decision = move |dossier: &mut Dossier, scene: &Scene| {
+            if !scope.allows(&dossier.order.customer_id) {
+                return (None, Also::default());
+            }
+            let turn = desk.turn(scene, true);
+            let from = dossier.order.status;
+            let ended = dossier.visible_task().map(|task| task.id);
+            let cancelled =
+                dossier.cancel(&Asker { turn, return_url: None, trace: trace.as_deref() });
+            (Some((cancelled, from, dossier.order.status, ended)), Also::default())
+        };
+        let (cancelled, from, to, ended) =
+            decide(self.tasks.store.as_ref(), ask.order_id, Reads::Dossier, decision)
+                .await?
+                .flatten()
+                .ok_or(CancelError::NotFound)?;
+        if from != to {
+            self.tasks.events.record(&Event::OrderMoved { from, to });
+            if let Some(ended) = ended {
+                self.tasks.watch.changed(ended);
+            }
+        }
+        match cancelled {
+            Cancelled::Begun(step) => Ok(Ok(step)),
+            Cancelled::Done => Ok(Err(Cancellation::Done)),
+            Cancelled::Running(task_id) => {
+                Ok(Err(Cancellation::Queued { task_id, retry_after: LOOK_AGAIN }))
+            }
+            Cancelled::Refused(status) => Err(CancelError::NotCancellable(status)),
+        }
+    }
+}
+
+fn answer(rested: Rested, task_id: TaskId) -> Result<Cancellation, CancelError> {
+    let Some(task) = rested.task else {
+        return Ok(Cancellation::Queued { task_id, retry_after: LOOK_AGAIN });
+    };
+    match task.state {
+        TaskState::Succeeded => Ok(Cancellation::Done),
+        TaskState::Failed => Err(CancelError::NotCancellable(rested.status)),
+        TaskState::Queued => {
+            Ok(Cancellation::Queued { task_id, retry_after: task.run_at.since(rested.now) })
+        }
+        TaskState::Running | TaskState::Cancelled | TaskState::Review => {
+            Ok(Cancellation::Queued { task_id, retry_after: LOOK_AGAIN })
+        }
+    }
 }

@@ -1,13 +1,22 @@
 //! Confirm an order: make it payable, now if a payment system answers in time, later if not.
 
-use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::domain::dossier::step::{Round, Step};
+use crate::core::domain::dossier::{Asker, Confirmed, Dossier};
+use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::registration::Provider;
+use crate::core::domain::task::{TaskError, TaskState};
 use crate::core::ports::call::Call;
-use crate::core::ports::orders::{Scope, StorageError};
+use crate::core::ports::events::Event;
+use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, decide};
 use crate::core::ports::payment::PaymentSystemUnavailableError;
+use crate::core::use_cases::run_tasks::{Client, Rested, Run, RunTasks, TOO_SHORT};
+use crate::core::use_cases::waypoint::{Waypoint, reach};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Where the answer goes; the work may go on after it was given.
 pub type Reply<T> = oneshot::Sender<T>;
@@ -56,4 +65,154 @@ pub enum ConfirmError {
     DeadlineExceeded,
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+/// The answer comes this much before the client's deadline, so that it still arrives.
+const ANSWER_EARLY: Duration = Duration::from_millis(20);
+
+/// When a client that got a 202 should look again, if nothing better is known.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub struct ConfirmOrder {
+    pub tasks: Arc<RunTasks>,
+}
+
+impl ConfirmOrder {
+    /// Answers through `reply` as soon as there is something to say, and goes on until the call that
+    /// has begun is stored. Run it detached from the client.
+    pub async fn run(&self, ask: Confirm, reply: Reply<Result<Confirmation, ConfirmError>>) {
+        if ask.call.deadline.remaining() < TOO_SHORT {
+            let _ = reply.send(Err(ConfirmError::DeadlineExceeded));
+            return;
+        }
+        let task_id = TaskId::new(self.tasks.entropy.bits());
+        let token = LeaseToken::new(self.tasks.entropy.bits());
+        let step = match self.accept(&ask, task_id, token).await {
+            Ok(Accepted::Begun(step)) => step,
+            Ok(Accepted::Answer(answer)) => {
+                let _ = reply.send(Ok(answer));
+                return;
+            }
+            Err(fault) => {
+                let _ = reply.send(Err(fault));
+                return;
+            }
+        };
+        reach(Waypoint::AfterAccept);
+        let answered = Arc::new(AtomicBool::new(false));
+        let client = Client { deadline: ask.call.deadline, answered: Arc::clone(&answered) };
+        let run = Run {
+            order_id: ask.order_id,
+            task_id,
+            token,
+            first: Some(step),
+            trace: ask.call.trace.clone(),
+            client: Some(client),
+        };
+        let work = self.tasks.run(run);
+        let mut work = std::pin::pin!(work);
+        match timeout(self.patience(&ask), &mut work).await {
+            Ok(rested) => {
+                reach(Waypoint::BeforeResponse);
+                let _ =
+                    reply.send(rested.map_err(ConfirmError::from).and_then(|r| answer(r, task_id)));
+            }
+            Err(_) => {
+                answered.store(true, Ordering::Release);
+                let _ = reply.send(Ok(Confirmation::Queued { task_id, retry_after: LOOK_AGAIN }));
+                if let Err(fault) = work.await {
+                    tracing::error!(order_id = %ask.order_id, %task_id, %fault,
+                        "a result could not be stored; the resolver finds it out");
+                }
+            }
+        }
+    }
+
+    /// How long the client waits: its wish, the policy, and its deadline, whichever is shortest.
+    fn patience(&self, ask: &Confirm) -> Duration {
+        let left = ask.call.deadline.remaining().saturating_sub(ANSWER_EARLY);
+        let wish = ask.wait.unwrap_or(Duration::MAX);
+        self.tasks.policy.sync_wait.min(wish).min(left)
+    }
+
+    /// One transaction: order, task and intent, with the lease in this request's hand.
+    async fn accept(
+        &self,
+        ask: &Confirm,
+        task_id: TaskId,
+        token: LeaseToken,
+    ) -> Result<Accepted, ConfirmError> {
+        let desk = self.tasks.desk(task_id, token, Round::default());
+        let reads = if ask.respond_async {
+            Reads::QueueLength { up_to: self.tasks.policy.queue_max }
+        } else {
+            Reads::Dossier
+        };
+        let (scope, respond_async) = (ask.scope.clone(), ask.respond_async);
+        let return_url = ask.return_url.clone();
+        let trace = ask.call.trace.as_ref().map(ToString::to_string);
+        let decision = move |dossier: &mut Dossier, scene: &Scene| {
+            if !scope.allows(&dossier.order.customer_id) {
+                return (None, Also::default());
+            }
+            let turn = desk.turn(scene, true);
+            let asker = Asker { turn, return_url: return_url.as_deref(), trace: trace.as_deref() };
+            let from = dossier.order.status;
+            let confirmed = dossier.confirm(&asker, respond_async);
+            (Some((confirmed, from, dossier.order.status)), Also::default())
+        };
+        let store = self.tasks.store.as_ref();
+        let (confirmed, from, to) = decide(store, ask.order_id, reads, decision)
+            .await?
+            .flatten()
+            .ok_or(ConfirmError::NotFound)?;
+        if from != to {
+            self.tasks.events.record(&Event::OrderMoved { from, to });
+        }
+        let retry_after = LOOK_AGAIN;
+        Ok(match confirmed {
+            Confirmed::Begun(step) => Accepted::Begun(step),
+            Confirmed::Form { provider, form_url } => {
+                Accepted::Answer(Confirmation::Registered { provider, form_url })
+            }
+            Confirmed::Running(task_id) => {
+                Accepted::Answer(Confirmation::Queued { task_id, retry_after })
+            }
+            Confirmed::Queued => {
+                self.tasks.watch.work_is_due();
+                Accepted::Answer(Confirmation::Queued { task_id, retry_after })
+            }
+            Confirmed::Refused(status) => return Err(ConfirmError::NotConfirmable(status)),
+        })
+    }
+}
+
+enum Accepted {
+    Begun(Step),
+    Answer(Confirmation),
+}
+
+/// What a client is told of a run that rests.
+fn answer(rested: Rested, task_id: TaskId) -> Result<Confirmation, ConfirmError> {
+    let queued = |retry_after| Ok(Confirmation::Queued { task_id, retry_after });
+    let Some(task) = rested.task else { return queued(LOOK_AGAIN) };
+    match (task.state, task.error) {
+        (TaskState::Succeeded, _) => match rested.form {
+            Some((provider, form_url)) => Ok(Confirmation::Registered { provider, form_url }),
+            // Paid or taken back in the meantime: the task and the order tell.
+            None => queued(LOOK_AGAIN),
+        },
+        (TaskState::Queued, _) => queued(task.run_at.since(rested.now)),
+        (TaskState::Failed, Some(TaskError::PaymentRejected)) => Err(ConfirmError::Rejected),
+        (TaskState::Cancelled, Some(TaskError::DeadlineExceeded)) => {
+            Err(ConfirmError::DeadlineExceeded)
+        }
+        (TaskState::Cancelled, Some(_)) => match rested.unavailable {
+            Some(fault) => Err(fault.into()),
+            None => queued(LOOK_AGAIN),
+        },
+        (TaskState::Cancelled, None) => Err(ConfirmError::NotConfirmable(rested.status)),
+        (TaskState::Running | TaskState::Failed | TaskState::Review, _) => queued(LOOK_AGAIN),
+    }
 }

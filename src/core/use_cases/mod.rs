@@ -13,4 +13,6 @@ pub mod receive_callback;
 pub mod run_tasks;
 
 pub mod payment_router;
+mod tell;
 pub mod watch;
+pub mod waypoint;

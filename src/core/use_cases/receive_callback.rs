@@ -1,8 +1,19 @@
 //! Receive a callback: verify, keep, commit, answer; the truth is then asked for, never believed.
 
+use crate::core::domain::dossier::Dossier;
+use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::registration::Provider;
-use crate::core::ports::orders::StorageError;
-use crate::core::ports::payment::CallbackError;
+use crate::core::ports::clock::Clock;
+use crate::core::ports::orders::{Also, InboxEntry, Reads, Scene, StorageError, decide};
+use crate::core::ports::payment::{Callback, CallbackError, RawCallback};
+use crate::core::use_cases::run_tasks::RunTasks;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Unsigned hints that one instance follows in a second: enough for a bank that does not sign, too
+/// few for a stranger to make us ask the bank all day.
+const UNSIGNED_PER_SECOND: u32 = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiveError {
@@ -12,4 +23,89 @@ pub enum ReceiveError {
     Callback(#[from] CallbackError),
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+#[derive(Debug)]
+pub struct ReceiveCallback {
+    pub tasks: Arc<RunTasks>,
+    pub clock: Arc<dyn Clock>,
+    pub unsigned: UnsignedHints,
+}
+
+impl ReceiveCallback {
+    /// # Errors
+    /// A bad signature, nonsense, or a storage that cannot commit: the provider will send it again.
+    pub async fn run(&self, provider: Provider, raw: &RawCallback<'_>) -> Result<(), ReceiveError> {
+        let port =
+            self.tasks.router.port(provider).ok_or(ReceiveError::UnknownProvider(provider))?;
+        let callback = port.read_callback(raw, self.clock.now())?;
+        if !callback.signed && !self.unsigned.admit() {
+            return Ok(());
+        }
+        match self.tasks.store.find_order(provider, &callback.number).await? {
+            Some(order_id) => self.hint(order_id, provider, callback).await,
+            None => self.orphan(provider, callback).await,
+        }
+    }
+
+    /// Entry and hint in one transaction: an entry whose hint was lost would never be looked at.
+    async fn hint(
+        &self,
+        order_id: OrderId,
+        provider: Provider,
+        callback: Callback,
+    ) -> Result<(), ReceiveError> {
+        let spare = TaskId::new(self.tasks.entropy.bits());
+        let max_age = self.tasks.policy.max_age;
+        let decision = move |dossier: &mut Dossier, scene: &Scene| {
+            dossier.hint(provider, &callback.number, scene.now, spare, max_age);
+            let inbox = callback.signed.then(|| entry(provider, &callback));
+            ((), Also { inbox, ..Also::default() })
+        };
+        decide(self.tasks.store.as_ref(), order_id, Reads::Dossier, decision).await?;
+        self.tasks.watch.work_is_due();
+        Ok(())
+    }
+
+    async fn orphan(&self, provider: Provider, callback: Callback) -> Result<(), ReceiveError> {
+        if !callback.signed {
+            return Ok(());
+        }
+        if self.tasks.store.keep_orphan(entry(provider, &callback)).await? {
+            tracing::error!(system = %provider, number = %callback.number,
+                "a callback about a number that we never gave");
+        }
+        Ok(())
+    }
+}
+
+fn entry(provider: Provider, callback: &Callback) -> InboxEntry {
+    InboxEntry {
+        provider,
+        number: callback.number.clone(),
+        event_id: callback.event_id.clone(),
+        kind: callback.kind.clone(),
+        signed: callback.signed,
+    }
+}
+
+/// How many unsigned hints were followed in the present second.
+#[derive(Debug)]
+pub struct UnsignedHints(Mutex<(Instant, u32)>);
+
+impl Default for UnsignedHints {
+    fn default() -> Self {
+        Self(Mutex::new((Instant::now(), 0)))
+    }
+}
+
+impl UnsignedHints {
+    fn admit(&self) -> bool {
+        let mut second = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if second.0.elapsed() >= Duration::from_secs(1) {
+            *second = (Instant::now(), 0);
+        }
+        second.1 += 1;
+        second.1 <= UNSIGNED_PER_SECOND
+    }
 }

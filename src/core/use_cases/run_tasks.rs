@@ -1,1 +1,281 @@
-//! Run what is due.
+//! Run a task: call, learn, decide, until it rests. The request that made a task and the worker that
+//! finds it later run this same code.
+
+use crate::core::domain::dossier::Dossier;
+use crate::core::domain::dossier::step::{Action, Next, Note, Outcome, Round, Step, Turn, Wait};
+use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
+use crate::core::domain::order::OrderStatus;
+use crate::core::domain::policy::PaymentPolicy;
+use crate::core::domain::registration::Provider;
+use crate::core::domain::task::{Reason, Task};
+use crate::core::ports::clock::Entropy;
+use crate::core::ports::deadline::Deadline;
+use crate::core::ports::events::Events;
+use crate::core::ports::orders::{
+    Also, ClaimRequest, Claimed, OrderStore, Reads, Scene, StorageError, decide,
+};
+use crate::core::ports::payment::PaymentSystemUnavailableError;
+use crate::core::ports::trace::TraceParent;
+use crate::core::ports::unavailable::{Cause, System};
+use crate::core::use_cases::payment_router::{PaymentRouter, Performed};
+use crate::core::use_cases::tell;
+use crate::core::use_cases::watch::TaskWatch;
+use crate::core::use_cases::waypoint::{Waypoint, reach};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// With less time left than this a call is not begun.
+pub const TOO_SHORT: Duration = Duration::from_millis(150);
+
+/// The first pause before a result that could not be stored is stored again.
+const STORE_AGAIN: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+pub struct RunTasks {
+    pub store: Arc<dyn OrderStore>,
+    pub router: PaymentRouter,
+    pub policy: Arc<PaymentPolicy>,
+    pub entropy: Arc<dyn Entropy>,
+    pub events: Arc<dyn Events>,
+    pub watch: Arc<TaskWatch>,
+}
+
+/// One run of a task by whoever holds its lease.
+#[derive(Debug)]
+pub struct Run {
+    pub order_id: OrderId,
+    pub task_id: TaskId,
+    pub token: LeaseToken,
+    /// The call that was committed together with the task.
+    pub first: Option<Step>,
+    pub trace: Option<TraceParent>,
+    /// The client that waits for this run.
+    pub client: Option<Client>,
+}
+
+/// A client that waits: until it has an answer, a registration that nobody executed can be undone.
+#[derive(Debug, Clone)]
+pub struct Client {
+    pub deadline: Deadline,
+    pub answered: Arc<AtomicBool>,
+}
+
+impl Client {
+    fn waits(&self) -> bool {
+        !self.answered.load(Ordering::Acquire)
+    }
+}
+
+/// How things stand when a run rests.
+#[derive(Debug, Clone)]
+pub struct Rested {
+    /// As committed; `None` when the lease was lost.
+    pub task: Option<Task>,
+    pub status: OrderStatus,
+    pub form: Option<(Provider, String)>,
+    /// The first fault for which nothing was executed.
+    pub unavailable: Option<PaymentSystemUnavailableError>,
+    /// The database's time of the last decision.
+    pub now: crate::core::domain::timestamp::Timestamp,
+}
+
+/// What one decision brought.
+#[derive(Debug, Clone)]
+pub(super) struct Decided {
+    pub next: Next,
+    pub notes: Vec<Note>,
+    pub from: OrderStatus,
+    pub rested: Rested,
+}
+
+impl RunTasks {
+    /// Takes leases on due tasks of one lane, at most `limit`.
+    ///
+    /// # Errors
+    /// The storage cannot answer.
+    pub async fn claim(
+        &self,
+        lane: Option<Provider>,
+        limit: usize,
+    ) -> Result<Vec<Claimed>, StorageError> {
+        let request = ClaimRequest {
+            owner: self.policy.instance.clone(),
+            token: LeaseToken::new(self.entropy.bits()),
+            lease: self.policy.lease,
+            lanes: vec![(lane, limit)],
+        };
+        self.store.claim(&request).await
+    }
+
+    /// Runs a claimed task until it rests.
+    ///
+    /// # Errors
+    /// What was learned could not be stored before the lease ended; the resolver finds out.
+    pub async fn run_claimed(&self, claimed: Claimed) -> Result<Rested, StorageError> {
+        reach(Waypoint::AfterClaim);
+        let trace = claimed.trace.as_deref().and_then(TraceParent::parse);
+        let (order_id, task_id, token) = (claimed.order_id, claimed.task_id, claimed.token);
+        self.run(Run { order_id, task_id, token, first: None, trace, client: None }).await
+    }
+
+    /// Runs a task until it rests.
+    ///
+    /// # Errors
+    /// What was learned could not be stored before the lease ended; the resolver finds out.
+    pub async fn run(&self, run: Run) -> Result<Rested, StorageError> {
+        let mut round = Round::default();
+        let mut unavailable = None;
+        let mut step = run.first.clone();
+        loop {
+            if let Some(step) = step.take() {
+                let performed = self.perform(&run, &step).await;
+                reach(Waypoint::BeforeT2);
+                if let Some(fault) = performed.unavailable {
+                    unavailable.get_or_insert(fault);
+                    tell::not_executed(self.events.as_ref(), &run, &fault);
+                }
+                tell::outcome(self.events.as_ref(), &step, &performed.outcome);
+                round.note(step, performed.outcome);
+            }
+            let mut decided = self.decide_until_stored(&run, &round).await?;
+            decided.rested.unavailable = unavailable;
+            tell::decided(self.events.as_ref(), &run, &decided);
+            self.watch.changed(run.task_id);
+            match decided.next {
+                Next::Call(next) => {
+                    reach(Waypoint::AfterT1);
+                    step = Some(next);
+                }
+                Next::Rest | Next::LeaseLost => {
+                    reach(Waypoint::AfterT2);
+                    self.watch.work_is_due();
+                    return Ok(decided.rested);
+                }
+            }
+        }
+    }
+
+    async fn perform(&self, run: &Run, step: &Step) -> Performed {
+        let registers = matches!(step.action, Action::Register { .. });
+        let hurried = run
+            .client
+            .as_ref()
+            .is_some_and(|client| client.waits() && client.deadline.remaining() < TOO_SHORT);
+        if registers && hurried {
+            let wait = Wait { reason: Reason::Retry, retry_after: None, too_late: true };
+            let system = system_of(step.provider);
+            let cause = Cause::DeadlineTooShort;
+            let fault = PaymentSystemUnavailableError { system, cause, retry_after: None };
+            return Performed { outcome: Outcome::NotExecuted(wait), unavailable: Some(fault) };
+        }
+        self.router.perform(step, run.trace.clone(), run.client.is_none()).await
+    }
+
+    /// A result is never thrown away because the database is away for a moment, and the call is never
+    /// made again for that: it is stored until the lease ends.
+    async fn decide_until_stored(&self, run: &Run, round: &Round) -> Result<Decided, StorageError> {
+        let lease_ends = Instant::now() + self.policy.lease;
+        let mut pause = STORE_AGAIN;
+        loop {
+            match self.decide(run, round).await {
+                Err(StorageError::Unavailable) if Instant::now() + pause < lease_ends => {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(Duration::from_secs(2));
+                }
+                Err(fault) => return Err(fault),
+                Ok(decided) => return Ok(decided),
+            }
+        }
+    }
+
+    async fn decide(&self, run: &Run, round: &Round) -> Result<Decided, StorageError> {
+        let desk = self.desk(run.task_id, run.token, round.clone());
+        let client = run.client.clone();
+        let reads = if client.is_some() && !round.skipped.is_empty() {
+            Reads::QueueLength { up_to: self.policy.queue_max }
+        } else {
+            Reads::Dossier
+        };
+        let decision = move |dossier: &mut Dossier, scene: &Scene| {
+            let unanswered = client.as_ref().is_some_and(Client::waits);
+            let from = dossier.order.status;
+            let turn = desk.turn(scene, unanswered);
+            let (next, notes) = dossier.advance(&turn);
+            let rested = Rested::of(dossier, &turn);
+            (Decided { next, notes, from, rested }, Also::default())
+        };
+        decide(self.store.as_ref(), run.order_id, reads, decision)
+            .await?
+            .ok_or(StorageError::Corrupt("a task without an order"))
+    }
+
+    /// All that a decision takes along from this process.
+    pub(super) fn desk(&self, task: TaskId, token: LeaseToken, round: Round) -> Desk {
+        let spare = [TaskId::new(self.entropy.bits()), TaskId::new(self.entropy.bits())];
+        let draw = u32::try_from(self.entropy.bits() & 0xFFFF_FFFF).unwrap_or(0);
+        Desk {
+            task,
+            token,
+            round,
+            policy: Arc::clone(&self.policy),
+            repeat_safe: self.router.repeat_safe().to_vec(),
+            call_limit: self.router.call_limit(),
+            luck: f64::from(draw) / f64::from(u32::MAX),
+            spare,
+        }
+    }
+}
+
+/// What a decision takes into the transaction, so that it can run there as often as needed.
+#[derive(Debug, Clone)]
+pub(super) struct Desk {
+    task: TaskId,
+    token: LeaseToken,
+    round: Round,
+    policy: Arc<PaymentPolicy>,
+    repeat_safe: Vec<Provider>,
+    call_limit: Duration,
+    luck: f64,
+    spare: [TaskId; 2],
+}
+
+impl Desk {
+    pub fn turn(&self, scene: &Scene, unanswered: bool) -> Turn<'_> {
+        Turn {
+            task: self.task,
+            token: self.token,
+            now: scene.now,
+            policy: &self.policy,
+            round: &self.round,
+            repeat_safe: &self.repeat_safe,
+            call_limit: self.call_limit,
+            luck: self.luck,
+            spare: self.spare,
+            unanswered,
+            waiting: scene.waiting,
+        }
+    }
+}
+
+impl Rested {
+    fn of(dossier: &Dossier, turn: &Turn<'_>) -> Self {
+        let open = dossier.open_registration();
+        let form = open.and_then(|open| Some((open.provider, open.open_form()?.to_owned())));
+        Self {
+            task: dossier.tasks.iter().find(|task| task.id == turn.task).cloned(),
+            status: dossier.order.status,
+            form,
+            unavailable: None,
+            now: turn.now,
+        }
+    }
+}
+
+pub(super) const fn system_of(provider: Provider) -> System {
+    match provider {
+        Provider::Sber => System::Sber,
+        Provider::OdnaKassa => System::OdnaKassa,
+    }
+}

@@ -45,6 +45,7 @@ struct RefundRow {
     currency: String,
     before: Option<i64>,
     sent_at: Option<i64>,
+    sends: u32,
     taken: bool,
     unchanged: u32,
 }
@@ -90,6 +91,7 @@ impl RefundRow {
             amount: money(self.amount, &self.currency)?,
             before: self.before.map(|before| money(before, &self.currency)).transpose()?,
             sent_at: moment(self.sent_at),
+            sends: self.sends,
             taken: self.taken,
             unchanged: self.unchanged,
         })
@@ -103,6 +105,7 @@ impl From<RefundPlan> for RefundRow {
             currency: plan.amount.currency().code().to_owned(),
             before: plan.before.map(Money::minor),
             sent_at: micros(plan.sent_at),
+            sends: plan.sends,
             taken: plan.taken,
             unchanged: plan.unchanged,
         }

@@ -1,0 +1,153 @@
+//! Decisions: what the holder of a task's lease does now. Every one checks the token first.
+
+use super::Dossier;
+use super::step::{Action, Next, Note, Outcome, Step, Turn};
+use crate::core::domain::registration::{Registration, RegistrationState};
+use crate::core::domain::task::{Reason, Task, TaskError, TaskKind, TaskState};
+use crate::core::domain::timestamp::Timestamp;
+use std::time::Duration;
+
+/// A task that killed so many of its holders must not go on killing.
+pub const MAX_LOST_LEASES: u32 = 10;
+
+/// The pauses between the questions about an unknown outcome; the last one stays.
+const RESOLVE_PAUSES: [u64; 6] = [1, 2, 5, 15, 60, 300];
+
+/// The grace must be over, not just ending, when a "no such order" is to count.
+const AFTER_GRACE: Duration = Duration::from_millis(50);
+
+/// Polls of a registration that waits for its payer never get rarer than this.
+pub(super) const SLOWEST_POLL: Duration = Duration::from_secs(300);
+
+impl Dossier {
+    /// Takes in what the last step brought, and decides the next one.
+    pub fn advance(&mut self, turn: &Turn<'_>) -> (Next, Vec<Note>) {
+        let mut notes = match &turn.round.last {
+            Some((step, outcome)) => self.learn(step, outcome, turn.now),
+            None => Vec::new(),
+        };
+        let Some(task) = self.held(turn.task, turn.token) else {
+            // What was learned may be news that nobody else will ask for.
+            self.follow_up(turn);
+            return (Next::LeaseLost, notes);
+        };
+        let next = if task.lost_leases >= MAX_LOST_LEASES {
+            self.review(turn, TaskError::LeaseLost, &mut notes)
+        } else if notes.iter().any(|note| matches!(note, Note::Mismatch { .. })) {
+            self.review(turn, TaskError::Mismatch, &mut notes)
+        } else {
+            match task.kind {
+                TaskKind::RegisterPayment => self.next_register(turn, &mut notes),
+                TaskKind::CancelPayment => self.next_cancel(turn, &mut notes),
+                TaskKind::SyncPayment => self.next_sync(turn),
+                TaskKind::RefundPayment => self.next_refund(turn, &mut notes),
+            }
+        };
+        if let Next::Call(_) = next {
+            self.renew(turn);
+        }
+        self.settle();
+        self.give_back_late_money(turn, &notes);
+        (next, notes)
+    }
+
+    /// A person must look; the outcome is not claimed. What may be alive is polled on.
+    pub(super) fn review(
+        &mut self,
+        turn: &Turn<'_>,
+        error: TaskError,
+        notes: &mut Vec<Note>,
+    ) -> Next {
+        notes.push(Note::Review);
+        if let Some(task) = self.held_mut(turn) {
+            // A poll would only find the same contradiction again.
+            let poll_on = task.kind != TaskKind::SyncPayment && error != TaskError::Mismatch;
+            task.state = TaskState::Review;
+            task.error = Some(error);
+            task.reason = None;
+            task.lease = None;
+            if poll_on {
+                self.follow_up(turn);
+            }
+        }
+        Next::Rest
+    }
+
+    /// A step on a registration, as the partner must see it.
+    pub(super) fn step(registration: &Registration, action: Action) -> Step {
+        Step {
+            provider: registration.provider,
+            sequence: registration.sequence,
+            number: registration.number.clone(),
+            amount: registration.amount,
+            external_id: registration.external_id.clone(),
+            action,
+        }
+    }
+
+    /// A registration whose sender died before it could say what happened.
+    pub(super) fn orphan_becomes_unknown(&mut self) {
+        if let Some(open) = self.open_mut()
+            && open.state == RegistrationState::Intent
+        {
+            open.state = RegistrationState::Unknown;
+            "lost_lease".clone_into(&mut open.evidence);
+        }
+    }
+
+    /// Waits after a call that brought nothing: as long as the partner's guard says, or growing. A
+    /// question about an unknown outcome is due right after the grace, whatever the pause.
+    pub(super) fn rest_after_setback(&mut self, turn: &Turn<'_>, reason: Reason) -> Next {
+        let attempts = self.task_of(turn).map_or(0, |task| task.attempts);
+        if let Some((_, Outcome::NotExecuted(wait))) = &turn.round.last {
+            let pause = wait.retry_after.unwrap_or_else(|| turn.backoff(attempts));
+            let charge = wait.reason == Reason::Retry;
+            let shown = if reason == Reason::OutcomeUnknown { reason } else { wait.reason };
+            self.park(turn, shown, turn.now + turn.spread(pause), charge);
+            return Next::Rest;
+        }
+        let pause = turn.resolve_pause(attempts);
+        let grace_left = self
+            .open_registration()
+            .and_then(|open| open.sent_at)
+            .map_or(Duration::ZERO, |sent| (sent + turn.policy.unknown_grace).since(turn.now));
+        let pause = if grace_left.is_zero() { pause } else { pause.min(grace_left + AFTER_GRACE) };
+        self.park(turn, reason, turn.now + pause, true);
+        Next::Rest
+    }
+
+    pub(super) fn last_was(turn: &Turn<'_>, wanted: fn(&Action) -> bool) -> bool {
+        turn.round.last.as_ref().is_some_and(|(step, _)| wanted(&step.action))
+    }
+
+    pub(super) fn deadline_of(&self, turn: &Turn<'_>) -> Timestamp {
+        self.task_of(turn).map_or(turn.now, |task| task.deadline)
+    }
+
+    pub(super) fn task_of<'a>(&'a self, turn: &Turn<'_>) -> Option<&'a Task> {
+        self.held(turn.task, turn.token)
+    }
+}
+
+impl Turn<'_> {
+    /// Exponential with full jitter over the upper half: never at once, never in step with others.
+    pub(super) fn backoff(&self, attempts: u32) -> Duration {
+        let factor = 2u32.saturating_pow(attempts.min(20));
+        let ceiling = self.policy.backoff.saturating_mul(factor).min(self.policy.backoff_max);
+        ceiling.mul_f64(0.5 + self.luck / 2.0)
+    }
+
+    /// A wait that was named by somebody, spread so that all who were told it do not come together.
+    pub(super) fn spread(&self, pause: Duration) -> Duration {
+        pause + (pause / 10 + Duration::from_millis(50)).mul_f64(self.luck)
+    }
+
+    pub(super) fn resolve_pause(&self, attempts: u32) -> Duration {
+        let place = usize::try_from(attempts).unwrap_or(usize::MAX).min(RESOLVE_PAUSES.len() - 1);
+        Duration::from_secs(RESOLVE_PAUSES[place])
+    }
+
+    pub(super) fn past(&self, deadline: Timestamp) -> bool {
+        self.now >= deadline
+    }
+}
