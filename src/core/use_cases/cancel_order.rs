@@ -8,11 +8,9 @@ use crate::core::domain::task::TaskState;
 use crate::core::ports::call::Call;
 use crate::core::ports::events::Event;
 use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, decide};
-use crate::core::use_cases::confirm_order::{LOOK_AGAIN, Reply};
-use crate::core::use_cases::run_tasks::{Rested, Run, RunTasks};
+use crate::core::use_cases::run_tasks::{LOOK_AGAIN, Reply, Rested, Run, RunTasks};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
 
 #[derive(Debug)]
 pub struct Cancel {
@@ -66,16 +64,11 @@ impl CancelOrder {
         };
         let (order_id, trace) = (ask.order_id, ask.call.trace.clone());
         let run = Run { order_id, task_id, token, first: Some(step), trace, client: None };
-        let mut work = std::pin::pin!(self.tasks.run(run));
         let patience = self.tasks.policy.sync_wait.min(ask.call.deadline.remaining());
-        if let Ok(rested) = timeout(patience, &mut work).await {
-            let _ = reply.send(rested.map_err(CancelError::from).and_then(|r| answer(r, task_id)));
-            return;
-        }
-        let _ = reply.send(Ok(Cancellation::Queued { task_id, retry_after: LOOK_AGAIN }));
-        if let Err(fault) = work.await {
-            tracing::error!(%order_id, %task_id, %fault, "a result could not be stored");
-        }
+        let late = Cancellation::Queued { task_id, retry_after: LOOK_AGAIN };
+        self.tasks
+            .run_and_reply(run, patience, reply, late, |rested| answer(rested, task_id))
+            .await;
     }
 
     /// Either the call to make now, or the answer.

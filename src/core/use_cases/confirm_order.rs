@@ -10,16 +10,12 @@ use crate::core::ports::call::Call;
 use crate::core::ports::events::Event;
 use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, decide};
 use crate::core::ports::payment::PaymentSystemUnavailableError;
-use crate::core::use_cases::run_tasks::{Client, Rested, Run, RunTasks, TOO_SHORT};
+use crate::core::use_cases::run_tasks::{
+    Client, LOOK_AGAIN, Reply, Rested, Run, RunTasks, TOO_SHORT,
+};
 use crate::core::use_cases::waypoint::{Waypoint, reach};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::oneshot;
-use tokio::time::timeout;
-
-/// Where the answer goes; the work may go on after it was given.
-pub type Reply<T> = oneshot::Sender<T>;
 
 #[derive(Debug)]
 pub struct Confirm {
@@ -70,9 +66,6 @@ pub enum ConfirmError {
 /// The answer comes this much before the client's deadline, so that it still arrives.
 const ANSWER_EARLY: Duration = Duration::from_millis(20);
 
-/// When a client that got a 202 should look again, if nothing better is known.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
 #[derive(Debug)]
 pub struct ConfirmOrder {
     pub tasks: Arc<RunTasks>,
@@ -100,8 +93,7 @@ impl ConfirmOrder {
             }
         };
         reach(Waypoint::AfterAccept);
-        let answered = Arc::new(AtomicBool::new(false));
-        let client = Client { deadline: ask.call.deadline, answered: Arc::clone(&answered) };
+        let client = Client::new(ask.call.deadline);
         let run = Run {
             order_id: ask.order_id,
             task_id,
@@ -110,23 +102,11 @@ impl ConfirmOrder {
             trace: ask.call.trace.clone(),
             client: Some(client),
         };
-        let work = self.tasks.run(run);
-        let mut work = std::pin::pin!(work);
-        match timeout(self.patience(&ask), &mut work).await {
-            Ok(rested) => {
-                reach(Waypoint::BeforeResponse);
-                let _ =
-                    reply.send(rested.map_err(ConfirmError::from).and_then(|r| answer(r, task_id)));
-            }
-            Err(_) => {
-                answered.store(true, Ordering::Release);
-                let _ = reply.send(Ok(Confirmation::Queued { task_id, retry_after: LOOK_AGAIN }));
-                if let Err(fault) = work.await {
-                    tracing::error!(order_id = %ask.order_id, %task_id, %fault,
-                        "a result could not be stored; the resolver finds it out");
-                }
-            }
-        }
+        let late = Confirmation::Queued { task_id, retry_after: LOOK_AGAIN };
+        let patience = self.patience(&ask);
+        self.tasks
+            .run_and_reply(run, patience, reply, late, |rested| answer(rested, task_id))
+            .await;
     }
 
     /// How long the client waits: its wish, the policy, and its deadline, whichever is shortest.

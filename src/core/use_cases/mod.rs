@@ -10,6 +10,7 @@ pub mod cancel_order;
 pub mod confirm_order;
 pub mod poll_task;
 pub mod receive_callback;
+pub mod refund_order;
 pub mod run_tasks;
 
 pub mod payment_router;

@@ -24,10 +24,17 @@ use crate::core::use_cases::waypoint::{Waypoint, reach};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, timeout};
 
 /// With less time left than this a call is not begun.
 pub const TOO_SHORT: Duration = Duration::from_millis(150);
+
+/// When a client that got a 202 should look again, if nothing better is known.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Where the answer goes; the work may go on after it was given.
+pub type Reply<T> = oneshot::Sender<T>;
 
 /// The first pause before a result that could not be stored is stored again.
 const STORE_AGAIN: Duration = Duration::from_millis(50);
@@ -63,6 +70,11 @@ pub struct Client {
 }
 
 impl Client {
+    #[must_use]
+    pub fn new(deadline: Deadline) -> Self {
+        Self { deadline, answered: Arc::new(AtomicBool::new(false)) }
+    }
+
     fn waits(&self) -> bool {
         !self.answered.load(Ordering::Acquire)
     }
@@ -154,6 +166,34 @@ impl RunTasks {
                     return Ok(decided.rested);
                 }
             }
+        }
+    }
+
+    /// Runs a task for a client that waits at most `patience`: it is answered when the run rests, or
+    /// with `late`; the run goes on to its end either way.
+    pub(super) async fn run_and_reply<A, E: From<StorageError>>(
+        &self,
+        run: Run,
+        patience: Duration,
+        reply: Reply<Result<A, E>>,
+        late: A,
+        answer: impl FnOnce(Rested) -> Result<A, E>,
+    ) {
+        let (order_id, task_id, client) = (run.order_id, run.task_id, run.client.clone());
+        let mut work = std::pin::pin!(self.run(run));
+        if let Ok(rested) = timeout(patience, &mut work).await {
+            reach(Waypoint::BeforeResponse);
+            // A receiver that is gone is a client that hung up.
+            let _ = reply.send(rested.map_err(E::from).and_then(answer));
+            return;
+        }
+        if let Some(client) = client {
+            client.answered.store(true, Ordering::Release);
+        }
+        let _ = reply.send(Ok(late));
+        if let Err(fault) = work.await {
+            tracing::error!(%order_id, %task_id, %fault,
+                "a result could not be stored; the resolver finds it out");
         }
     }
 

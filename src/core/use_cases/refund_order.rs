@@ -1,0 +1,121 @@
+//! Refund an order, whole or in part: one refund of an order at a time.
+
+use crate::core::domain::dossier::step::{Round, Step};
+use crate::core::domain::dossier::{Asker, Dossier, RefundAsked};
+use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
+use crate::core::domain::money::Money;
+use crate::core::domain::order::OrderStatus;
+use crate::core::domain::task::TaskState;
+use crate::core::ports::call::Call;
+use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, decide};
+use crate::core::use_cases::run_tasks::{LOOK_AGAIN, Reply, Rested, Run, RunTasks};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug)]
+pub struct Refund {
+    pub order_id: OrderId,
+    pub scope: Scope,
+    /// All that is left, if not said.
+    pub amount: Option<Money>,
+    pub call: Call,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refunding {
+    /// The money is back, by the provider's own word: read the order.
+    Done,
+    Queued {
+        task_id: TaskId,
+        retry_after: Duration,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RefundError {
+    #[error("no such order")]
+    NotFound,
+    #[error("an order that is {} cannot be refunded", .0.as_str())]
+    NotRefundable(OrderStatus),
+    #[error("more than is left of the payment")]
+    Exceeds,
+    #[error("another refund of the order is under way")]
+    InProgress,
+    #[error("the payment system refused the refund")]
+    Rejected,
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+#[derive(Debug)]
+pub struct RefundOrder {
+    pub tasks: Arc<RunTasks>,
+}
+
+impl RefundOrder {
+    /// Answers through `reply`, and goes on until the call that has begun is stored. Run it detached
+    /// from the client.
+    pub async fn run(&self, ask: Refund, reply: Reply<Result<Refunding, RefundError>>) {
+        let task_id = TaskId::new(self.tasks.entropy.bits());
+        let token = LeaseToken::new(self.tasks.entropy.bits());
+        let step = match self.accept(&ask, task_id, token).await {
+            Ok(step) => step,
+            Err(fault) => {
+                let _ = reply.send(Err(fault));
+                return;
+            }
+        };
+        let (order_id, trace) = (ask.order_id, ask.call.trace.clone());
+        let run = Run { order_id, task_id, token, first: Some(step), trace, client: None };
+        let patience = self.tasks.policy.sync_wait.min(ask.call.deadline.remaining());
+        let late = Refunding::Queued { task_id, retry_after: LOOK_AGAIN };
+        self.tasks
+            .run_and_reply(run, patience, reply, late, |rested| answer(rested, task_id))
+            .await;
+    }
+
+    async fn accept(
+        &self,
+        ask: &Refund,
+        task_id: TaskId,
+        token: LeaseToken,
+    ) -> Result<Step, RefundError> {
+        let desk = self.tasks.desk(task_id, token, Round::default());
+        let (scope, amount) = (ask.scope.clone(), ask.amount);
+        let trace = ask.call.trace.as_ref().map(ToString::to_string);
+        let decision = move |dossier: &mut Dossier, scene: &Scene| {
+            if !scope.allows(&dossier.order.customer_id) {
+                return (None, Also::default());
+            }
+            let turn = desk.turn(scene, true);
+            let asker = Asker { turn, return_url: None, trace: trace.as_deref() };
+            (Some(dossier.refund(&asker, amount)), Also::default())
+        };
+        let asked = decide(self.tasks.store.as_ref(), ask.order_id, Reads::Dossier, decision)
+            .await?
+            .flatten()
+            .ok_or(RefundError::NotFound)?;
+        match asked {
+            RefundAsked::Begun(step) => Ok(step),
+            RefundAsked::InProgress => Err(RefundError::InProgress),
+            RefundAsked::Exceeds => Err(RefundError::Exceeds),
+            RefundAsked::Refused(status) => Err(RefundError::NotRefundable(status)),
+        }
+    }
+}
+
+fn answer(rested: Rested, task_id: TaskId) -> Result<Refunding, RefundError> {
+    let Some(task) = rested.task else {
+        return Ok(Refunding::Queued { task_id, retry_after: LOOK_AGAIN });
+    };
+    match task.state {
+        TaskState::Succeeded => Ok(Refunding::Done),
+        TaskState::Failed => Err(RefundError::Rejected),
+        TaskState::Queued => {
+            Ok(Refunding::Queued { task_id, retry_after: task.run_at.since(rested.now) })
+        }
+        TaskState::Running | TaskState::Cancelled | TaskState::Review => {
+            Ok(Refunding::Queued { task_id, retry_after: LOOK_AGAIN })
+        }
+    }
+}
