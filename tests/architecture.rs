@@ -34,6 +34,7 @@ const HOUSE: &[Room] = &[
     // the partners know nothing of one another
     room("adapters::out::http_client", &["core::ports", "adapters::resilience"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
     room("adapters::out::alarm", &["core::ports"], &["tokio::time", "tracing"]),
+    room("adapters::out::sampler", &["core::ports"], &["tokio::time"]),
     room("adapters::out::signature", &[], &["hmac", "sha2", "secrecy"]),
     room("adapters::out::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::out::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
@@ -57,8 +58,14 @@ const HOUSE: &[Room] = &[
     room("sandbox", &[], &["axum", "http", "http_body_util", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "reqwest", "hmac", "sha2", "subtle", "fastrand", "time", "uuid", "thiserror", "tracing"]),
 ];
 
-const VENDOR: &[&str] =
-    &["core::domain", "core::ports", "adapters::resilience", "adapters::out::http_client"];
+const VENDOR: &[&str] = &[
+    "core::domain",
+    "core::ports",
+    "adapters::resilience",
+    "adapters::out::http_client",
+    "adapters::out::alarm",
+    "adapters::out::sampler",
+];
 const PAYMENT_VENDOR: &[&str] = &[
     "core::domain",
     "core::ports",
@@ -72,7 +79,7 @@ const VENDOR_CRATES: &[&str] = &["async_trait", "http", "reqwest", "serde", "ser
 #[rustfmt::skip]
 const PAYMENT_VENDOR_CRATES: &[&str] = &["async_trait", "form_urlencoded", "http", "serde", "serde_json", "secrecy", "tracing"];
 #[rustfmt::skip]
-const CACHED_VENDOR_CRATES: &[&str] = &["async_trait", "futures_util", "moka", "reqwest", "serde", "serde_json", "tokio", "tracing"];
+const CACHED_VENDOR_CRATES: &[&str] = &["async_trait", "futures_util", "http", "moka", "serde", "serde_json", "thiserror", "tokio::time", "tracing"];
 #[rustfmt::skip]
 const DOOR_CRATES: &[&str] = &["axum", "http", "http_body_util", "tower", "tower_http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "utoipa", "sha2", "subtle", "secrecy", "time", "tracing", "thiserror", "uuid"];
 

@@ -1,1 +1,166 @@
-//! To be written.
+//! The recommender: hints for a customer, worth a short wait and nothing more. It shares nothing with
+//! the others, so that its outage cannot reach a payment.
+
+mod classify;
+mod wire;
+
+use crate::adapters::out::alarm::ConfigAlarm;
+use crate::adapters::out::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
+use crate::adapters::resilience::clock::Clock;
+use crate::adapters::resilience::deadline::CallTimeout;
+use crate::adapters::resilience::observer::Observer;
+use crate::adapters::resilience::outcome::Failed;
+use crate::adapters::resilience::retry::Retry;
+use crate::adapters::resilience::semaphore::Semaphore;
+use crate::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
+use crate::core::domain::ids::CustomerId;
+use crate::core::ports::call::Call;
+use crate::core::ports::events::Events;
+use crate::core::ports::recommendations::{
+    Recommendation, RecommendationsPort, RecommendationsUnavailableError,
+};
+use crate::core::ports::unavailable::{Cause, System};
+use classify::Refusal;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::{Span, instrument};
+
+#[derive(Debug, Clone)]
+pub struct RecommendationsConfig {
+    pub base_url: Url,
+    pub timeouts: TimeoutConfig,
+    pub bulkhead: BulkheadConfig,
+    pub breaker: BreakerConfig,
+    pub retry: RetryConfig,
+}
+
+impl RecommendationsConfig {
+    /// The defaults: few places, short waits, one attempt.
+    #[must_use]
+    pub fn new(base_url: Url) -> Self {
+        Self {
+            base_url,
+            timeouts: TimeoutConfig {
+                connect: Duration::from_millis(500),
+                read: Duration::from_secs(1),
+                call: Duration::from_millis(2500),
+            },
+            bulkhead: BulkheadConfig { max_concurrent: 10, max_queue: 0, max_wait: Duration::ZERO },
+            breaker: BreakerConfig {
+                min_requests: 20,
+                failure_rate: 0.5,
+                slow_call_threshold: Duration::from_millis(500),
+                slow_as: SlowAs::Ignore,
+                half_open_max_in_flight: 3,
+                ..BreakerConfig::default()
+            },
+            retry: RetryConfig { max_attempts: 1, ..RetryConfig::default() },
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct RecommendationsAdapter {
+    base_url: Url,
+    client: Client,
+    breaker: Arc<Breaker>,
+    semaphore: Arc<Semaphore>,
+    call_timeout: CallTimeout,
+    retry: Retry,
+    alarm: ConfigAlarm,
+}
+
+impl RecommendationsAdapter {
+    /// # Errors
+    /// Guards that cannot be, or a client without TLS roots.
+    pub fn new(
+        config: RecommendationsConfig,
+        clock: Clock,
+        observer: Arc<dyn Observer>,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, BuildError> {
+        let system = System::Recommendations;
+        let breaker =
+            Arc::new(Breaker::new(system, &config.breaker, clock.clone(), Arc::clone(&observer))?);
+        let semaphore = Semaphore::new(system, &config.bulkhead, clock, Arc::clone(&observer))?
+            .watched_by(Arc::clone(&breaker));
+        let client = http_client::build(&HttpConfig {
+            base_url: config.base_url.clone(),
+            connect_timeout: config.timeouts.connect,
+            read_timeout: config.timeouts.read,
+            max_concurrent: config.bulkhead.max_concurrent,
+            ca_file: None,
+        })?;
+        Ok(Self {
+            base_url: config.base_url,
+            client,
+            breaker,
+            semaphore: Arc::new(semaphore),
+            call_timeout: CallTimeout::new(config.timeouts.call),
+            retry: Retry::new(system, config.retry, observer)?,
+            alarm: ConfigAlarm::new(system, events),
+        })
+    }
+
+    #[must_use]
+    pub const fn breaker(&self) -> &Arc<Breaker> {
+        &self.breaker
+    }
+
+    #[must_use]
+    pub const fn semaphore(&self) -> &Arc<Semaphore> {
+        &self.semaphore
+    }
+}
+
+#[async_trait::async_trait]
+impl RecommendationsPort for RecommendationsAdapter {
+    #[instrument(
+        name = "RecommendationsAdapter.GetRecommendations", target = "recommendations-adapter",
+        skip_all, fields(
+        external.system = "recommendations", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        retry.attempts, otel.status_code, otel.status_description,
+    ))]
+    async fn get_recommendations(
+        &self,
+        customer: &CustomerId,
+        call: &Call,
+    ) -> Result<Vec<Recommendation>, RecommendationsUnavailableError> {
+        let attempt = || async {
+            self.breaker.check()?;
+            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let exchange = self.call_timeout.cap(call.deadline, self.get_list(customer, call));
+            self.breaker.watch("get_recommendations", exchange).await
+        };
+        match self.retry.run(call.deadline, attempt).await {
+            Ok(list) => Ok(list),
+            Err(Failed::Answered(Refusal::NobodyKnown)) => Ok(Vec::new()),
+            Err(Failed::Answered(Refusal::Refused)) => Err(self.unavailable(Cause::Misdirected)),
+            Err(Failed::NoAnswer(silence)) => Err(self.unavailable(silence.cause)),
+        }
+    }
+}
+
+impl RecommendationsAdapter {
+    async fn get_list(
+        &self,
+        customer: &CustomerId,
+        call: &Call,
+    ) -> Result<Vec<Recommendation>, Failed<Refusal>> {
+        let url = format!("{}customers/{customer}/recommendations", self.base_url);
+        let reply = http_client::send(self.client.get(url), call.trace.as_ref()).await?;
+        classify::of_status(reply.status, reply.retry_after)?;
+        Ok(wire::read_list(&reply.body().await?)?)
+    }
+
+    fn unavailable(&self, cause: Cause) -> RecommendationsUnavailableError {
+        if cause == Cause::Misdirected {
+            self.alarm.raise(cause.as_str());
+        }
+        Span::current()
+            .record("otel.status_code", "ERROR")
+            .record("otel.status_description", classify::description(cause));
+        RecommendationsUnavailableError { cause }
+    }
+}

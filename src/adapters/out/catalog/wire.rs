@@ -1,0 +1,83 @@
+//! The catalog's words. A price that is missing, negative, fractional or in another currency makes
+//! the whole answer unreadable: a guessed price would be worse than none.
+
+use crate::core::domain::ids::ProductId;
+use crate::core::domain::money::{Currency, Money};
+use crate::core::ports::catalog::Product;
+use crate::core::ports::unavailable::Cause;
+use serde::Deserialize;
+
+/// A longer name is nonsense, and a hundred thousand of them would fill the memory.
+const MAX_NAME_BYTES: usize = 1024;
+
+#[derive(Deserialize)]
+struct ProductBody {
+    id: String,
+    name: String,
+    price: PriceBody,
+}
+
+#[derive(Deserialize)]
+struct PriceBody {
+    amount: i64,
+    currency: String,
+}
+
+/// # Errors
+/// [`Cause::Unreadable`] for anything but the product that was asked for.
+pub(super) fn read_product(asked: &ProductId, body: &[u8]) -> Result<Product, Cause> {
+    let told: ProductBody = serde_json::from_slice(body).map_err(|_| Cause::Unreadable)?;
+    let price = Money::rub(told.price.amount).map_err(|_| Cause::Unreadable)?;
+    let ours = told.id == asked.as_str() && told.price.currency == Currency::RUB.code();
+    if ours && told.name.len() <= MAX_NAME_BYTES {
+        Ok(Product { id: asked.clone(), name: told.name, price })
+    } else {
+        Err(Cause::Unreadable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &str) -> Result<Product, Cause> {
+        read_product(&ProductId::parse("p-1").unwrap(), body.as_bytes())
+    }
+
+    #[test]
+    fn unknown_members_are_ignored_and_a_price_of_nothing_is_a_price() {
+        let body =
+            r#"{"id":"p-1","name":"Чай","price":{"amount":0,"currency":"RUB","vat":1},"x":[]}"#;
+        let product = read(body).unwrap();
+        assert_eq!((product.name.as_str(), product.price.minor()), ("Чай", 0));
+    }
+
+    #[test]
+    fn nonsense_is_unreadable_and_never_a_price_of_nothing() {
+        let with_price = |price: &str| format!(r#"{{"id":"p-1","name":"n","price":{price}}}"#);
+        let long_name = "n".repeat(MAX_NAME_BYTES + 1);
+        for body in [
+            String::new(),
+            "null".into(),
+            "<html>".into(),
+            r#"{"id":"p-1","name":"n"}"#.into(),
+            r#"{"id":"p-2","name":"n","price":{"amount":1,"currency":"RUB"}}"#.into(),
+            r#"{"id":"p-1","price":{"amount":1,"currency":"RUB"}}"#.into(),
+            format!(
+                r#"{{"id":"p-1","name":"{long_name}","price":{{"amount":1,"currency":"RUB"}}}}"#
+            ),
+            with_price("null"),
+            with_price("{}"),
+            with_price("1"),
+            with_price(r#"{"amount":1}"#),
+            with_price(r#"{"amount":-1,"currency":"RUB"}"#),
+            with_price(r#"{"amount":1.5,"currency":"RUB"}"#),
+            with_price(r#"{"amount":"1","currency":"RUB"}"#),
+            with_price(r#"{"amount":9223372036854775808,"currency":"RUB"}"#),
+            with_price(r#"{"amount":1,"currency":"USD"}"#),
+            with_price(r#"{"amount":1,"currency":"rub"}"#),
+        ] {
+            assert_eq!(read(&body), Err(Cause::Unreadable), "{body:.80}");
+        }
+    }
+}

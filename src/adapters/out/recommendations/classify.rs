@@ -1,0 +1,79 @@
+//! The recommender's silences.
+
+use crate::adapters::resilience::outcome::Failed;
+use crate::core::ports::unavailable::{Cause, NoAnswer};
+use http::StatusCode;
+use std::time::Duration;
+
+/// An answer, though not a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    /// A customer of whom it knows nothing: an empty list.
+    #[error("no such customer")]
+    NobodyKnown,
+    #[error("the recommender refuses the request")]
+    Refused,
+}
+
+/// `Ok` when the body is worth reading.
+///
+/// # Errors
+/// What the status alone says.
+pub(super) fn of_status(
+    status: StatusCode,
+    retry_after: Option<Duration>,
+) -> Result<(), Failed<Refusal>> {
+    let silent = |cause| Err(Failed::NoAnswer(NoAnswer { cause, retry_after }));
+    match status.as_u16() {
+        200 => Ok(()),
+        404 => Err(Failed::Answered(Refusal::NobodyKnown)),
+        429 => silent(Cause::Throttled),
+        408 | 500.. => silent(Cause::PartnerFailed),
+        // Somebody else answers at the recommender's address.
+        300..=399 => silent(Cause::Misdirected),
+        400..=499 => Err(Failed::Answered(Refusal::Refused)),
+        0..=299 => silent(Cause::Unreadable),
+    }
+}
+
+/// What the span says of it.
+pub(super) const fn description(cause: Cause) -> &'static str {
+    match cause {
+        Cause::BreakerOpen | Cause::ProbesTaken | Cause::ForcedOpen => "circuit open",
+        Cause::BulkheadFull
+        | Cause::BulkheadWait
+        | Cause::DeadlineTooShort
+        | Cause::Unreachable
+        | Cause::Throttled
+        | Cause::Misdirected
+        | Cause::TimedOut
+        | Cause::DeadlinePassed
+        | Cause::Broken
+        | Cause::PartnerFailed
+        | Cause::Unreadable => cause.as_str(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_status_means_one_thing() {
+        let silence = |cause| Err(Failed::NoAnswer(NoAnswer::new(cause)));
+        for (status, meaning) in [
+            (200, Ok(())),
+            (404, Err(Failed::Answered(Refusal::NobodyKnown))),
+            (400, Err(Failed::Answered(Refusal::Refused))),
+            (403, Err(Failed::Answered(Refusal::Refused))),
+            (408, silence(Cause::PartnerFailed)),
+            (429, silence(Cause::Throttled)),
+            (500, silence(Cause::PartnerFailed)),
+            (503, silence(Cause::PartnerFailed)),
+            (307, silence(Cause::Misdirected)),
+            (204, silence(Cause::Unreadable)),
+        ] {
+            assert_eq!(of_status(StatusCode::from_u16(status).unwrap(), None), meaning, "{status}");
+        }
+    }
+}
