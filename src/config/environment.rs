@@ -1,0 +1,304 @@
+//! The environment on its way to becoming a configuration: read with `envy`, one group at a time,
+//! while every problem is collected and nobody's secret is told.
+
+use super::problem::{Problem, Problems};
+use super::rows::{Default, Row, Shown};
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+
+/// A secret is a word, not a book; a device that never ends is not read for ever.
+const LONGEST_SECRET_BYTES: u64 = 64 * 1024;
+
+#[derive(Debug)]
+pub(super) struct Environment {
+    /// Set and not empty: an empty value (`${X:-}` of a compose file) means unset.
+    set: BTreeMap<String, Held>,
+    /// Read where nothing is set, before the rows' own defaults.
+    fallback: BTreeMap<String, String>,
+    rows: BTreeMap<String, Shown>,
+    prefixes: BTreeSet<&'static str>,
+    effective: Vec<(String, String)>,
+    problems: Vec<Problem>,
+    warnings: Vec<Problem>,
+}
+
+enum Held {
+    Text(String),
+    NotUtf8,
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
+
+/// A configuration's plain text, and what might better be changed.
+pub(super) type Outcome = (Vec<(String, String)>, Vec<Problem>);
+
+impl Environment {
+    /// A foreign variable that is not UTF-8 is nobody's concern; one of ours is a problem.
+    pub(super) fn new(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        fallback: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
+        let named = variables.into_iter().filter_map(|(name, value)| {
+            let held = value.into_string().map_or(Held::NotUtf8, Held::Text);
+            let empty = matches!(&held, Held::Text(text) if text.is_empty());
+            if empty { None } else { name.into_string().ok().map(|name| (name, held)) }
+        });
+        Self {
+            set: named.collect(),
+            fallback: fallback.into_iter().collect(),
+            rows: BTreeMap::new(),
+            prefixes: BTreeSet::new(),
+            effective: vec![],
+            problems: vec![],
+            warnings: vec![],
+        }
+    }
+
+    /// Reads one group of variables. `envy` stops at the first fault, so each value is tried alone
+    /// among the defaults; one that is refused becomes a problem, and its default takes its place,
+    /// so that the checks that follow still find what else is wrong.
+    pub(super) fn group<T: DeserializeOwned>(&mut self, prefix: &'static str, rows: &[Row]) -> T {
+        self.prefixes.insert(prefix);
+        let mut accepted = BTreeMap::new();
+        for row in rows {
+            if let Default::Text(text) | Default::Required(text) = row.default {
+                accepted.insert(format!("{prefix}{}", row.name), text.to_owned());
+            }
+        }
+        for row in rows {
+            let name = format!("{prefix}{}", row.name);
+            self.rows.insert(name.clone(), row.shown);
+            let given = self.given(&name, row.shown);
+            let shown = match (&given, row.default) {
+                (Some(value), _) => mask(value, row.shown),
+                (None, Default::Text(text)) => text.to_owned(),
+                (None, Default::Unset | Default::Required(_)) => String::new(),
+            };
+            self.effective.push((name.clone(), shown));
+            if let Some(value) = given {
+                let mut tried = accepted.clone();
+                tried.insert(name.clone(), value);
+                match envy::prefixed(prefix).from_iter::<_, T>(tried.clone()) {
+                    Ok(_) => accepted = tried,
+                    Err(error) => self.refuse(&name, &expectation(&error)),
+                }
+            } else if matches!(row.default, Default::Required(_)) {
+                self.refuse(&name, "a value: there is no default");
+            }
+        }
+        envy::prefixed(prefix).from_iter(accepted).expect("every default is valid (tested)")
+    }
+
+    /// What is given for a variable, by itself, by a file, or by the fallback.
+    fn given(&mut self, name: &str, shown: Shown) -> Option<String> {
+        let direct = match self.set.get(name) {
+            Some(Held::NotUtf8) => {
+                self.push(name, Some("…".into()), "UTF-8");
+                return None;
+            }
+            Some(Held::Text(text)) => Some(text.clone()),
+            None => None,
+        };
+        let file = format!("{name}_FILE");
+        if shown != Shown::Plainly {
+            self.rows.insert(file.clone(), Shown::Plainly);
+            if let Some(Held::Text(path)) = self.set.get(&file) {
+                let path = path.clone();
+                if direct.is_some() {
+                    self.refuse(&file, &format!("no file while {name} is set itself"));
+                    return direct;
+                }
+                return match read_secret(&path) {
+                    Ok(secret) => Some(secret),
+                    Err(reason) => {
+                        self.refuse(&file, &format!("a file with the secret ({reason})"));
+                        None
+                    }
+                };
+            }
+        }
+        direct.or_else(|| self.fallback.get(name).cloned())
+    }
+
+    /// Whether somebody set the variable (the fallback does not count).
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.set.contains_key(name) || self.set.contains_key(&format!("{name}_FILE"))
+    }
+
+    /// Adds a problem, unless the variable already has one: then what it holds is not what was
+    /// judged.
+    pub(super) fn refuse(&mut self, name: &str, expected: &str) {
+        let holds = self.holds(name);
+        self.push(name, holds, expected);
+    }
+
+    fn push(&mut self, name: &str, holds: Option<String>, expected: &str) {
+        let file = format!("{name}_FILE");
+        if !self.problems.iter().any(|p| p.variable == name || p.variable == file) {
+            let (variable, expected) = (name.to_owned(), expected.to_owned());
+            self.problems.push(Problem { variable, holds, expected });
+        }
+    }
+
+    pub(super) fn warn(&mut self, name: &str, expected: &str) {
+        let (variable, holds) = (name.to_owned(), self.holds(name));
+        self.warnings.push(Problem { variable, holds, expected: expected.to_owned() });
+    }
+
+    /// Replaces the text that `order-service config` prints for a value found out at start.
+    pub(super) fn found_out(&mut self, name: &str, value: impl Into<String>) {
+        if let Some((_, text)) = self.effective.iter_mut().find(|(n, _)| n == name) {
+            *text = value.into();
+        }
+    }
+
+    fn holds(&self, name: &str) -> Option<String> {
+        let effective = self.effective.iter().find(|(n, _)| n == name).map(|(_, value)| value);
+        let text = match (effective, self.set.get(name)) {
+            (Some(value), _) => Some(value.clone()),
+            (None, Some(Held::Text(text))) => Some(text.clone()),
+            (None, Some(Held::NotUtf8)) => Some("…".into()),
+            (None, None) => None,
+        };
+        text.filter(|text| !text.is_empty()).map(|text| printable(&text))
+    }
+
+    /// Variables that libraries read by themselves: shown as they are set, headers hidden.
+    pub(super) fn foreign(&mut self, prefix: &str) {
+        for (name, held) in self.set.range(prefix.to_owned()..) {
+            let Held::Text(text) = held else { continue };
+            if !name.starts_with(prefix) {
+                break;
+            }
+            let shown = if name.ends_with("HEADERS") { Shown::Never } else { Shown::Plainly };
+            self.rows.insert(name.clone(), shown);
+            self.effective.push((name.clone(), mask(text, shown)));
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Result<Outcome, Problems> {
+        self.look_for_typos();
+        if self.problems.is_empty() {
+            Ok((self.effective, self.warnings))
+        } else {
+            Err(Problems(self.problems))
+        }
+    }
+
+    /// A misspelt variable would leave its default in force in silence.
+    fn look_for_typos(&mut self) {
+        let unknown: Vec<_> =
+            self.set.keys().filter(|name| !self.rows.contains_key(*name)).cloned().collect();
+        for name in unknown {
+            let resembles = self
+                .rows
+                .keys()
+                .filter(|row| !self.set.contains_key(*row) && distance(row, &name) <= 2)
+                .min_by_key(|row| distance(row, &name))
+                .cloned();
+            let prefixed = |p: &&&str| !p.is_empty() && name.starts_with(**p);
+            let prefix = self.prefixes.iter().find(prefixed).copied();
+            match (prefix, resembles) {
+                (Some(_), Some(row)) => {
+                    self.unknown(&name, &format!("another name: did you mean {row}?"));
+                }
+                (Some(prefix), None) if is_of_a_system(prefix) && !is_a_service_link(&name) => {
+                    self.unknown(
+                        &name,
+                        &format!("another name: no {prefix}… variable is so called"),
+                    );
+                }
+                (None, Some(row)) => {
+                    let expected = format!("another name: did you mean {row}?");
+                    self.warnings.push(Problem { variable: name, holds: None, expected });
+                }
+                (Some(_) | None, None) => {}
+            }
+        }
+    }
+
+    /// Its value is not told: a misspelt secret is a secret.
+    fn unknown(&mut self, name: &str, expected: &str) {
+        self.push(name, Some("***".into()), expected);
+    }
+}
+
+fn is_of_a_system(prefix: &str) -> bool {
+    use crate::core::ports::unavailable::System;
+    System::ALL.into_iter().any(|system| super::rows::prefix(system) == prefix)
+}
+
+/// Kubernetes tells every pod of the services around it: `CATALOG_SERVICE_HOST`, `CATALOG_PORT`,
+/// `CATALOG_PORT_8080_TCP_ADDR`.
+fn is_a_service_link(name: &str) -> bool {
+    name.ends_with("_SERVICE_HOST")
+        || name.contains("_SERVICE_PORT")
+        || name.ends_with("_PORT")
+        || name.split_once("_PORT_").is_some_and(|(_, r)| r.starts_with(|c: char| c.is_numeric()))
+}
+
+fn read_secret(path: &str) -> Result<String, String> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| error.kind().to_string())?;
+    file.take(LONGEST_SECRET_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| error.kind().to_string())?;
+    let secret = text.trim_end_matches(['\r', '\n']);
+    if secret.is_empty() { Err("it is empty".into()) } else { Ok(secret.to_owned()) }
+}
+
+fn mask(value: &str, shown: Shown) -> String {
+    match shown {
+        Shown::Plainly => value.to_owned(),
+        Shown::Never => "***".into(),
+        Shown::WithoutPassword => without_password(value),
+    }
+}
+
+/// Of a URL, everything but the password; of anything else, nothing.
+fn without_password(value: &str) -> String {
+    let told = match (value.split_once("://"), value.rsplit_once('@')) {
+        _ if value.contains("password=") => None,
+        (None, _) => value.strip_prefix("sqlite:").map(|_| value.to_owned()),
+        (Some(_), None) => Some(value.to_owned()),
+        (Some((scheme, rest)), Some((_, place))) => {
+            rest.split([':', '@']).next().map(|user| format!("{scheme}://{user}:***@{place}"))
+        }
+    };
+    told.unwrap_or_else(|| "***".into())
+}
+
+fn printable(text: &str) -> String {
+    const LONGEST: usize = 100;
+    let cut = text.chars().count() > LONGEST;
+    let head: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if cut { head + "…" } else { head }
+}
+
+/// What a field's type expected, out of the sentence of `envy` or serde.
+fn expectation(error: &envy::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once("expected ").map_or(text.as_str(), |(_, expected)| expected).to_owned()
+}
+
+/// How many letters differ (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.bytes().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
+}

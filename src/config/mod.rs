@@ -1,0 +1,121 @@
+//! The configuration: read from the environment once, checked as a whole, and handed on as the
+//! structs that each part is built from. Nothing else in the service reads the environment.
+//!
+//! `rows` is the table of all variables with their defaults, `vars` has their types, and
+//! `environment` collects whatever is wrong into one message.
+
+mod rows;
+mod vars;
+mod words;
+
+mod environment;
+mod problem;
+
+mod payment;
+mod service;
+mod system;
+mod vendors;
+
+pub use payment::{ReturnUrls, WorkerConfig};
+pub use problem::{Problem, Problems};
+pub use service::{DatabaseConfig, LimitsConfig, LogConfig, ServiceConfig, ShutdownConfig};
+pub use system::{HealthConfig, SystemConfig};
+pub use vars::{EmptyOn, LogFormat, ReadinessExternal, SberProtocol};
+pub use vendors::{
+    CatalogSettings, OdnaKassaSettings, RecommendationsSettings, SberCredentials, SberSettings,
+};
+
+use crate::core::domain::policy::PaymentPolicy;
+use environment::Environment;
+use std::ffi::OsString;
+
+/// Everything that can be set, valid as a whole.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub service: ServiceConfig,
+    pub sber: SberSettings,
+    pub odnakassa: OdnaKassaSettings,
+    pub catalog: CatalogSettings,
+    pub recommendations: RecommendationsSettings,
+    pub payment: PaymentPolicy,
+    pub return_urls: ReturnUrls,
+    pub worker: WorkerConfig,
+    effective: Vec<(String, String)>,
+}
+
+impl Config {
+    /// The configuration of this process, with what might better be changed.
+    ///
+    /// # Errors
+    /// Every variable that is missing or wrong.
+    pub fn from_env() -> Result<(Self, Vec<Problem>), Problems> {
+        Self::read(std::env::vars_os())
+    }
+
+    /// The same out of given variables.
+    ///
+    /// # Errors
+    /// Every variable that is missing or wrong.
+    pub fn read(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<(Self, Vec<Problem>), Problems> {
+        Self::assemble(Environment::new(variables, []), false)
+    }
+
+    /// For the sandbox: `partners` are the variables that lead to the simulated partners (base URLs
+    /// and credentials), and the payer may be sent back to this machine. The environment still wins.
+    ///
+    /// # Errors
+    /// Every variable that is wrong.
+    pub fn sandbox(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        partners: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(Self, Vec<Problem>), Problems> {
+        let variables: Vec<_> = variables.into_iter().collect();
+        let given = |name: &str| variables.iter().find(|(n, value)| n == name && !value.is_empty());
+        let own_token = ["SBER_TOKEN", "SBER_TOKEN_FILE"].into_iter().any(|n| given(n).is_some());
+        let port = given("HTTP_ADDR").and_then(|(_, address)| address.to_str()?.rsplit(':').next());
+        let return_url = format!("http://localhost:{}/docs", port.unwrap_or("8080"));
+        let fallback = [("PAYMENT_RETURN_URL".to_owned(), return_url)].into_iter().chain(partners);
+        // A token excludes the name and password that the simulated bank would lend.
+        let lent = |name: &str| !(own_token && matches!(name, "SBER_USERNAME" | "SBER_PASSWORD"));
+        let fallback: Vec<_> = fallback.filter(|(name, _)| lent(name)).collect();
+        Self::assemble(Environment::new(variables, fallback), true)
+    }
+
+    fn assemble(mut env: Environment, sandbox: bool) -> Result<(Self, Vec<Problem>), Problems> {
+        let service = service::read(&mut env);
+        let instance = service.instance_id.clone();
+        let sber = vendors::sber(&mut env, instance.as_str());
+        let odnakassa = vendors::odnakassa(&mut env, instance.as_str());
+        let catalog = vendors::catalog(&mut env, instance.as_str());
+        let recommendations = vendors::recommendations(&mut env, instance.as_str());
+        let around = payment::Surroundings {
+            instance,
+            request_timeout: service.limits.request_timeout,
+            sber_call: sber.system.timeouts.call,
+            odnakassa_call: odnakassa.system.timeouts.call,
+            sandbox,
+        };
+        let (payment, return_urls, worker) = payment::read(&mut env, around);
+        let (effective, warnings) = env.finish()?;
+        let config = Self {
+            service,
+            sber,
+            odnakassa,
+            catalog,
+            recommendations,
+            payment,
+            return_urls,
+            worker,
+            effective,
+        };
+        Ok((config, warnings))
+    }
+
+    /// Every variable with the value in force, secrets masked.
+    #[must_use]
+    pub fn effective(&self) -> &[(String, String)] {
+        &self.effective
+    }
+}

@@ -1,0 +1,150 @@
+//! What concerns this process itself: its doors, its storage, its limits, its end.
+
+use super::environment::Environment;
+use super::rows;
+use super::vars::{AuthMode, AuthVars, LogFormat, ReadinessExternal, ServiceVars};
+use crate::core::domain::ids::InstanceId;
+use secrecy::SecretString;
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub struct ServiceConfig {
+    pub http_addr: SocketAddr,
+    pub admin_addr: SocketAddr,
+    pub admin_token: Option<SecretString>,
+    pub instance_id: InstanceId,
+    pub database: DatabaseConfig,
+    pub limits: LimitsConfig,
+    pub readiness_external: ReadinessExternal,
+    pub log: LogConfig,
+    pub shutdown: ShutdownConfig,
+}
+
+#[derive(Debug, Clone)]
+pub struct DatabaseConfig {
+    /// Its scheme chooses the database.
+    pub url: SecretString,
+    pub max_connections: u32,
+}
+
+/// How much one request, and all together, may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitsConfig {
+    pub request_timeout: Duration,
+    pub max_inflight_requests: usize,
+    pub max_body_bytes: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogConfig {
+    pub format: LogFormat,
+    /// `RUST_LOG`.
+    pub filter: String,
+    /// Whether spans go to a collector; where and how, the exporter reads from `OTEL_…` itself.
+    pub export_spans: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShutdownConfig {
+    /// From "not ready" to refusing, so that load balancers notice.
+    pub grace: Duration,
+    /// For what is in flight to finish.
+    pub timeout: Duration,
+}
+
+pub(super) fn read(env: &mut Environment) -> ServiceConfig {
+    let vars: ServiceVars = env.group("", rows::SERVICE);
+    let auth: AuthVars = env.group("AUTH_", rows::AUTH);
+    env.foreign("OTEL_");
+    check_doors(env, &vars);
+    check_auth(env, &vars, &auth);
+    check_what_is_not_built(env, &vars);
+    let instance_id = vars.instance_id.map_or_else(host_name, |label| label.0);
+    env.found_out("INSTANCE_ID", instance_id.as_str());
+    let format = vars.log_format.unwrap_or_else(|| {
+        if std::io::stderr().is_terminal() { LogFormat::Pretty } else { LogFormat::Json }
+    });
+    env.found_out("LOG_FORMAT", format.as_str());
+    ServiceConfig {
+        http_addr: vars.http_addr.0,
+        admin_addr: vars.admin_addr.0,
+        admin_token: vars.admin_token.map(|token| token.0),
+        instance_id: InstanceId::new(&instance_id),
+        database: DatabaseConfig {
+            url: vars.database_url.0,
+            max_connections: vars.database_max_connections.0,
+        },
+        limits: LimitsConfig {
+            request_timeout: vars.request_timeout.0,
+            max_inflight_requests: size(vars.max_inflight_requests.0),
+            max_body_bytes: size(vars.max_body_bytes.0),
+        },
+        readiness_external: vars.readiness_external,
+        log: LogConfig { format, filter: vars.rust_log.0, export_spans: exports_spans(env) },
+        shutdown: ShutdownConfig { grace: vars.shutdown_grace.0, timeout: vars.shutdown_timeout.0 },
+    }
+}
+
+fn check_doors(env: &mut Environment, vars: &ServiceVars) {
+    let (http, admin) = (vars.http_addr.0, vars.admin_addr.0);
+    if http == admin && http.port() != 0 {
+        env.refuse("ADMIN_ADDR", "another address than HTTP_ADDR");
+    }
+    if !admin.ip().is_loopback() && vars.admin_token.is_none() {
+        env.refuse("ADMIN_TOKEN", "a token, because ADMIN_ADDR is not a loopback address");
+    }
+}
+
+fn check_auth(env: &mut Environment, vars: &ServiceVars, auth: &AuthVars) {
+    match auth.mode {
+        Some(AuthMode::None) => {}
+        Some(AuthMode::Jwt) => {
+            env.refuse("AUTH_MODE", "none: this version cannot check tokens yet");
+        }
+        None if vars.http_addr.0.ip().is_loopback() => env.found_out("AUTH_MODE", "none"),
+        None => env.refuse("AUTH_MODE", "none, said openly: HTTP_ADDR is not a loopback address"),
+    }
+    let ignored = [
+        ("AUTH_JWT_SECRET", auth.jwt_secret.is_some()),
+        ("AUTH_JWT_PUBLIC_KEY_FILE", auth.jwt_public_key_file.is_some()),
+        ("AUTH_JWKS_FILE", auth.jwks_file.is_some()),
+        ("AUTH_JWT_ISSUER", auth.jwt_issuer.is_some()),
+        ("AUTH_JWT_AUDIENCE", auth.jwt_audience.is_some()),
+    ];
+    for (name, set) in ignored {
+        if set {
+            env.warn(name, "no value: it has no effect while AUTH_MODE is none");
+        }
+    }
+}
+
+/// A knob that turns nothing must not look as if it did.
+fn check_what_is_not_built(env: &mut Environment, vars: &ServiceVars) {
+    if vars.cache_url.is_some() {
+        env.refuse("CACHE_URL", "no value: this version keeps its cache in memory only");
+    }
+    if vars.rate_limit_per_second.0 > 0 {
+        env.refuse("RATE_LIMIT_PER_SECOND", "0: this version does not limit clients yet");
+    }
+    if vars.rate_limit_burst.0 > 0 {
+        env.refuse("RATE_LIMIT_BURST", "0: this version does not limit clients yet");
+    }
+}
+
+fn exports_spans(env: &Environment) -> bool {
+    env.is_set("OTEL_EXPORTER_OTLP_ENDPOINT") || env.is_set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+}
+
+/// Leases are held under this name, so it must outlive a restart; a random one would not.
+fn host_name() -> String {
+    let files = ["/proc/sys/kernel/hostname", "/etc/hostname"];
+    let named = files.iter().filter_map(|file| std::fs::read_to_string(file).ok());
+    let mut named = named.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    named.next().unwrap_or_else(|| "order-service".into())
+}
+
+fn size(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

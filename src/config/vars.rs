@@ -1,0 +1,185 @@
+//! The environment as `envy` reads it: one flat struct for each group of variables, every field of
+//! a type that refuses what could hurt. A field's name is the variable's, in lower case and without
+//! the group's prefix; its default stands in `rows`.
+
+use super::words::{
+    Address, BaseUrl, DAY, DatabaseUrl, Flag, Fraction, HOUR, Hosts, Label, LogFilter, MINUTE,
+    NumberPrefix, Providers, ReturnUrl, RootPath, SECOND, Span, Token, Whole, choice,
+};
+use secrecy::SecretString;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// What every system outside has. The relations between these are the machines' own to check.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SystemVars {
+    pub(super) base_url: BaseUrl,
+    pub(super) connect_timeout: Span<1, { 10 * SECOND }>,
+    pub(super) read_timeout: Span<1, { 60 * SECOND }>,
+    pub(super) call_timeout: Span<1, { 5 * MINUTE }>,
+    pub(super) slow_call_threshold: Span<1, { 5 * MINUTE }>,
+    pub(super) max_concurrent: Whole<1, 10_000>,
+    pub(super) max_queue: Whole<0, 50>,
+    pub(super) max_wait: Span<0, { 5 * SECOND }>,
+    pub(super) cb_window: BreakerWindow,
+    pub(super) cb_window_size: Whole<1, 4_095>,
+    pub(super) cb_window_duration: Span<100, { HOUR }>,
+    pub(super) cb_window_buckets: Whole<1, 120>,
+    pub(super) cb_min_requests: Whole<1, 100_000>,
+    pub(super) cb_failure_rate: Fraction<1>,
+    pub(super) cb_consecutive_failures: Whole<0, 1_000>,
+    pub(super) cb_slow_as: SlowCalls,
+    pub(super) cb_slow_call_rate: Fraction<1>,
+    pub(super) cb_open_timeout: Span<1, { HOUR }>,
+    pub(super) cb_open_jitter: Fraction<1>,
+    pub(super) cb_half_open_requests: Whole<1, 63>,
+    pub(super) cb_half_open_max_in_flight: Whole<1, 63>,
+    pub(super) cb_mode: BreakerMode,
+    pub(super) cb_canary_percent: Whole<0, 100>,
+    pub(super) retry_max_attempts: Whole<1, 5>,
+    pub(super) retry_base: Span<1, { 30 * SECOND }>,
+    pub(super) retry_max: Span<1, { 30 * SECOND }>,
+    pub(super) retry_budget_ratio: Fraction<1>,
+    pub(super) retry_budget_min_per_sec: Fraction<1_000>,
+    pub(super) health_path: RootPath,
+    pub(super) health_ttl: Span<{ SECOND }, { HOUR }>,
+    pub(super) health_timeout: Span<1, { 10 * SECOND }>,
+}
+
+choice! {
+    BreakerWindow { Count = "count", Time = "time", Consecutive = "consecutive" }
+}
+
+choice! {
+    SlowCalls { Failure = "failure", Rate = "rate", Ignore = "ignore" }
+}
+
+choice! {
+    BreakerMode {
+        Off = "off",
+        DryRun = "dry_run",
+        Enforce = "enforce",
+        ForcedOpen = "forced_open",
+        ForcedClosed = "forced_closed",
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SberVars {
+    pub(super) protocol: SberProtocol,
+    pub(super) username: Option<String>,
+    pub(super) password: Option<SecretString>,
+    pub(super) token: Option<SecretString>,
+    pub(super) callback_secret: Option<SecretString>,
+    pub(super) ca_file: Option<PathBuf>,
+}
+
+choice! {
+    SberProtocol { Classic = "classic", Json = "json" }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OdnaKassaVars {
+    pub(super) api_key: Token,
+    pub(super) webhook_secret: Option<SecretString>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CatalogVars {
+    pub(super) cache_capacity: Whole<1, 10_000_000>,
+    pub(super) cache_ttl: Span<0, { DAY }>,
+    pub(super) max_stale: Span<0, { 7 * DAY }>,
+    pub(super) max_price_age: Span<0, { DAY }>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RecommendationsVars {
+    pub(super) empty_on: EmptyOn,
+}
+
+choice! {
+    /// Which failures of the recommendations a client sees as an empty list.
+    EmptyOn { AnyTransient = "any_transient", NotExecuted = "not_executed" }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PaymentVars {
+    pub(super) providers: Providers,
+    pub(super) return_url: ReturnUrl,
+    pub(super) return_hosts: Option<Hosts>,
+    pub(super) unavailable_mode: UnavailableMode,
+    pub(super) unknown_grace: Span<{ SECOND }, { HOUR }>,
+    pub(super) poll_interval: Span<100, { 5 * MINUTE }>,
+    pub(super) failover_on_rejected: Flag,
+    pub(super) number_prefix: Option<NumberPrefix>,
+    pub(super) sync_wait: Option<Span<1, { 5 * MINUTE }>>,
+}
+
+choice! {
+    UnavailableMode { Queue = "queue", Reject = "reject" }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TaskVars {
+    pub(super) queue_max: Whole<0, 10_000_000>,
+    pub(super) workers: Whole<1, 256>,
+    pub(super) poll_interval: Span<10, { MINUTE }>,
+    pub(super) lease: Span<{ SECOND }, { HOUR }>,
+    pub(super) backoff: Span<10, { HOUR }>,
+    pub(super) backoff_max: Span<10, { DAY }>,
+    pub(super) max_age: Span<{ SECOND }, { 30 * DAY }>,
+    pub(super) retention: Span<{ MINUTE }, { 3650 * DAY }>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AuthVars {
+    pub(super) mode: Option<AuthMode>,
+    pub(super) jwt_secret: Option<SecretString>,
+    pub(super) jwt_public_key_file: Option<PathBuf>,
+    pub(super) jwks_file: Option<PathBuf>,
+    pub(super) jwt_issuer: Option<String>,
+    pub(super) jwt_audience: Option<String>,
+}
+
+choice! {
+    AuthMode { None = "none", Jwt = "jwt" }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ServiceVars {
+    pub(super) http_addr: Address,
+    pub(super) admin_addr: Address,
+    pub(super) admin_token: Option<Token>,
+    pub(super) instance_id: Option<Label>,
+    pub(super) database_url: DatabaseUrl,
+    pub(super) database_max_connections: Whole<1, 1_000>,
+    pub(super) cache_url: Option<SecretString>,
+    pub(super) request_timeout: Span<{ SECOND }, { 5 * MINUTE }>,
+    pub(super) max_inflight_requests: Whole<1, 1_000_000>,
+    pub(super) max_body_bytes: Whole<1_024, 16_777_216>,
+    pub(super) rate_limit_per_second: Whole<0, 1_000_000>,
+    pub(super) rate_limit_burst: Whole<0, 1_000_000>,
+    pub(super) readiness_external: ReadinessExternal,
+    pub(super) log_format: Option<LogFormat>,
+    pub(super) rust_log: LogFilter,
+    pub(super) shutdown_grace: Span<0, { 5 * MINUTE }>,
+    pub(super) shutdown_timeout: Span<0, { 10 * MINUTE }>,
+}
+
+choice! {
+    /// Whether a partner's outage makes this service unready.
+    ReadinessExternal { Report = "report", Strict = "strict" }
+}
+
+choice! {
+    LogFormat { Pretty = "pretty", Json = "json" }
+}

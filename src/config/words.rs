@@ -1,0 +1,291 @@
+//! The kinds of values that a variable can hold. Each reads itself from text and, when it cannot,
+//! says what it expected and never what it got: that may be a secret.
+
+use crate::adapters::out::http_client;
+use crate::core::domain::registration::Provider;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Deserializer, de::Error};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+pub(super) const SECOND: u64 = 1000;
+pub(super) const MINUTE: u64 = 60 * SECOND;
+pub(super) const HOUR: u64 = 60 * MINUTE;
+pub(super) const DAY: u64 = 24 * HOUR;
+
+/// Reads the text of a variable, or says what was expected in its place.
+fn read<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    parse: impl FnOnce(&str) -> Option<T>,
+    expected: impl FnOnce() -> String,
+) -> Result<T, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse(text.trim()).ok_or_else(|| D::Error::custom(expected()))
+}
+
+/// A duration within bounds, which are in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span<const MIN: u64, const MAX: u64>(pub(super) Duration);
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Span<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (min, max) = (Duration::from_millis(MIN), Duration::from_millis(MAX));
+        let parse = |text: &str| humantime::parse_duration(text).ok();
+        read(
+            deserializer,
+            |t| parse(t).filter(|d| (min..=max).contains(d)).map(Self),
+            || {
+                let [min, max] = [min, max].map(humantime::format_duration);
+                format!("a duration with its unit (250ms, 2s, 5m) from {min} to {max}")
+            },
+        )
+    }
+}
+
+/// A whole number within bounds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whole<const MIN: u32, const MAX: u32>(pub(super) u32);
+
+impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Whole<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| text.parse().ok();
+        read(
+            deserializer,
+            |t| parse(t).filter(|n| (MIN..=MAX).contains(n)).map(Self),
+            || format!("a whole number from {MIN} to {MAX}"),
+        )
+    }
+}
+
+/// A number from 0 to `MAX`, with a fraction.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fraction<const MAX: u32>(pub(super) f64);
+
+impl<'de, const MAX: u32> Deserialize<'de> for Fraction<MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| text.parse().ok();
+        let bounds = 0.0..=f64::from(MAX);
+        read(
+            deserializer,
+            |t| parse(t).filter(|n| bounds.contains(n)).map(Self),
+            || format!("a number from 0 to {MAX}, such as 0.5"),
+        )
+    }
+}
+
+/// One of a few words.
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name { $($(#[$variant_doc])* $variant),+ }
+
+        impl $name {
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let all = [$(Self::$variant),+];
+                $crate::config::words::one_of(from, &all, Self::as_str)
+            }
+        }
+    };
+}
+pub(super) use choice;
+
+pub(super) fn one_of<'de, D: Deserializer<'de>, T: Copy>(
+    deserializer: D,
+    all: &[T],
+    word: impl Fn(T) -> &'static str,
+) -> Result<T, D::Error> {
+    read(
+        deserializer,
+        |text| all.iter().copied().find(|choice| word(*choice) == text),
+        || format!("one of {}", all.iter().map(|c| word(*c)).collect::<Vec<_>>().join(", ")),
+    )
+}
+
+choice! {
+    Flag { No = "false", Yes = "true" }
+}
+
+/// Where a listener is bound.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Address(pub(super) SocketAddr);
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(
+            deserializer,
+            |t| t.parse().ok().map(Self),
+            || "an IP address with a port, such as 127.0.0.1:8080".into(),
+        )
+    }
+}
+
+/// Which log lines are written.
+#[derive(Debug, Clone)]
+pub(super) struct LogFilter(pub(super) String);
+
+impl<'de> Deserialize<'de> for LogFilter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let valid = |t: &&str| tracing_subscriber::EnvFilter::try_new(t).is_ok();
+        read(
+            deserializer,
+            |t| Some(t).filter(valid).map(|t| Self(t.into())),
+            || "a filter such as info or warn,order_service=debug".into(),
+        )
+    }
+}
+
+/// Where a partner lives.
+#[derive(Debug, Clone)]
+pub(super) struct BaseUrl(pub(super) reqwest::Url);
+
+impl<'de> Deserialize<'de> for BaseUrl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let expected = "an http or https URL without credentials, query and fragment";
+        read(deserializer, |t| http_client::base_url(t).ok().map(Self), || expected.into())
+    }
+}
+
+/// Where a payer's browser may be sent: https, or plain http to this very machine.
+#[derive(Debug, Clone)]
+pub(super) struct ReturnUrl(pub(super) reqwest::Url);
+
+impl<'de> Deserialize<'de> for ReturnUrl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| {
+            let url = reqwest::Url::parse(text).ok()?;
+            let host = url.host_str()?;
+            let loopback = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
+            let safe = url.scheme() == "https" || (url.scheme() == "http" && loopback);
+            (safe && url.username().is_empty() && url.password().is_none()).then_some(url)
+        };
+        let expected = "an https URL (http only to localhost)";
+        read(deserializer, |t| parse(t).map(Self), || expected.into())
+    }
+}
+
+/// A path at the host's root.
+#[derive(Debug, Clone)]
+pub(super) struct RootPath(pub(super) String);
+
+impl<'de> Deserialize<'de> for RootPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let valid = |t: &&str| t.starts_with('/') && t.bytes().all(|b| b.is_ascii_graphic());
+        read(
+            deserializer,
+            |t| Some(t).filter(valid).map(|t| Self(t.into())),
+            || "a path that begins with a slash".into(),
+        )
+    }
+}
+
+/// Words separated by commas.
+fn list(text: &str) -> Vec<&str> {
+    text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect()
+}
+
+/// Payment systems in order of preference, each once.
+#[derive(Debug, Clone)]
+pub(super) struct Providers(pub(super) Vec<Provider>);
+
+impl<'de> Deserialize<'de> for Providers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| {
+            let providers: Option<Vec<_>> = list(text).into_iter().map(Provider::parse).collect();
+            let mut distinct = providers.clone()?;
+            distinct.sort_unstable();
+            distinct.dedup();
+            providers.filter(|all| !all.is_empty() && all.len() == distinct.len()).map(Self)
+        };
+        read(deserializer, parse, || {
+            let all = Provider::ALL.map(Provider::as_str).join(",");
+            format!("payment systems separated by commas, each once, such as {all}")
+        })
+    }
+}
+
+/// Host names, in lower case.
+#[derive(Debug, Clone)]
+pub(super) struct Hosts(pub(super) Vec<String>);
+
+impl<'de> Deserialize<'de> for Hosts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| {
+            let host = |b: u8| b.is_ascii_alphanumeric() || b"-._[:]".contains(&b);
+            let hosts = list(text);
+            let valid = !hosts.is_empty() && hosts.iter().all(|h| h.bytes().all(host));
+            valid.then(|| Self(hosts.iter().map(|h| h.to_ascii_lowercase()).collect()))
+        };
+        read(deserializer, parse, || "host names separated by commas, without scheme".into())
+    }
+}
+
+/// `PAYMENT_NUMBER_PREFIX`: what every provider accepts at the head of an order's number.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NumberPrefix(pub(super) String);
+
+impl<'de> Deserialize<'de> for NumberPrefix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let valid = |t: &&str| {
+            t.len() <= 3 && t.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+        };
+        read(
+            deserializer,
+            |t| Some(t).filter(valid).map(|t| Self(t.into())),
+            || "at most three of A-Z and 0-9".into(),
+        )
+    }
+}
+
+/// A short name that may stand in logs, labels and tables.
+#[derive(Debug, Clone)]
+pub(super) struct Label(pub(super) String);
+
+impl<'de> Deserialize<'de> for Label {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let valid = |t: &&str| t.len() <= 128 && t.bytes().all(|b| b.is_ascii_graphic());
+        read(
+            deserializer,
+            |t| Some(t).filter(valid).map(|t| Self(t.into())),
+            || "a name of at most 128 visible ASCII characters".into(),
+        )
+    }
+}
+
+/// A secret that travels in a header.
+#[derive(Debug, Clone)]
+pub(super) struct Token(pub(super) SecretString);
+
+impl<'de> Deserialize<'de> for Token {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let secret = SecretString::deserialize(deserializer)?;
+        let fits = secret.expose_secret().bytes().all(|b| b.is_ascii_graphic());
+        fits.then_some(Self(secret))
+            .ok_or_else(|| D::Error::custom("visible ASCII characters only"))
+    }
+}
+
+/// What follows the scheme chooses nothing: SQLite in a file, or a PostgreSQL server.
+#[derive(Debug, Clone)]
+pub(super) struct DatabaseUrl(pub(super) SecretString);
+
+impl<'de> Deserialize<'de> for DatabaseUrl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let known = |t: &&str| {
+            let rest = |scheme: &str| t.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty());
+            ["sqlite:", "postgres://", "postgresql://"].into_iter().any(rest)
+        };
+        read(
+            deserializer,
+            |t| Some(t).filter(known).map(|t| Self(t.into())),
+            || "sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE".into(),
+        )
+    }
+}

@@ -1,0 +1,377 @@
+//! The configuration as an operator meets it: what is in force, what is refused and how that is
+//! told, and that no secret is ever shown.
+
+use order_service::config::{Config, Problem, Problems, SberCredentials};
+use order_service::core::domain::registration::Provider;
+use secrecy::ExposeSecret;
+use std::ffi::OsString;
+use std::io::Write;
+use std::time::Duration;
+
+/// What must be set, and nothing more.
+const REQUIRED: &[(&str, &str)] = &[
+    ("SBER_BASE_URL", "https://bank.example/payment/rest"),
+    ("SBER_USERNAME", "shop"),
+    ("SBER_PASSWORD", "s3cret-password"),
+    ("ODNAKASSA_BASE_URL", "https://kassa.example/v1/"),
+    ("ODNAKASSA_API_KEY", "s3cret-key"),
+    ("CATALOG_BASE_URL", "http://catalog:8080"),
+    ("RECOMMENDATIONS_BASE_URL", "http://recommendations:8080"),
+    ("PAYMENT_RETURN_URL", "https://shop.example/paid"),
+];
+
+type Outcome = Result<(Config, Vec<Problem>), Problems>;
+
+/// Reads the required variables with `changes` on top; an empty value unsets.
+fn read(changes: &[(&str, &str)]) -> Outcome {
+    let kept = REQUIRED.iter().filter(|(name, _)| !changes.iter().any(|(n, _)| n == name));
+    Config::read(kept.chain(changes).map(|(name, value)| (name.into(), value.into())))
+}
+
+fn config(changes: &[(&str, &str)]) -> Config {
+    read(changes).unwrap_or_else(|problems| panic!("{problems}")).0
+}
+
+fn problems(changes: &[(&str, &str)]) -> Vec<Problem> {
+    read(changes).expect_err("a problem").0
+}
+
+fn effective<'a>(config: &'a Config, name: &str) -> &'a str {
+    let found = config.effective().iter().find(|(n, _)| n == name);
+    found.map_or_else(|| panic!("{name} is not listed"), |(_, value)| value)
+}
+
+#[test]
+fn the_required_variables_are_enough() {
+    let (config, _) = read(&[]).unwrap();
+    assert_eq!(config.sber.system.http.base_url.as_str(), "https://bank.example/payment/rest/");
+    assert_eq!(config.payment.providers, [Provider::Sber, Provider::OdnaKassa]);
+    assert_eq!(config.return_urls.hosts, ["shop.example"]);
+    assert!(!config.return_urls.loopback_http);
+    assert_eq!(config.payment.sync_wait, Duration::from_secs(15));
+    assert_eq!(effective(&config, "AUTH_MODE"), "none");
+    assert!(!effective(&config, "INSTANCE_ID").is_empty());
+}
+
+#[test]
+fn every_system_has_the_defaults_of_its_column() {
+    let config = config(&[]);
+    #[rustfmt::skip]
+    let expected = [
+        //          connect read   call   permits queue min  rate   slow       probes attempts
+        ("sber",            2_000, 10_000, 15_000,  20,     5,    10,  0.30,  "failure", 1,     3),
+        ("odnakassa",       5_000, 30_000, 36_000,  30,     5,    10,  0.30,  "failure", 1,     3),
+        ("catalog",         1_000,  2_000,  4_000, 100,     0,    20,  0.50,  "rate",    3,     3),
+        ("recommendations",   500,  1_000,  2_500,  10,     0,    20,  0.50,  "ignore",  3,     1),
+    ];
+    let systems = [
+        &config.sber.system,
+        &config.odnakassa.system,
+        &config.catalog.system,
+        &config.recommendations.system,
+    ];
+    for (row, system) in expected.iter().zip(systems) {
+        let (name, connect, read, call, permits, queue, min, rate, slow, probes, attempts) = *row;
+        let prefix = name.to_uppercase();
+        assert_eq!(system.timeouts.connect, Duration::from_millis(connect), "{name}");
+        assert_eq!(system.timeouts.read, Duration::from_millis(read), "{name}");
+        assert_eq!(system.timeouts.call, Duration::from_millis(call), "{name}");
+        assert_eq!(system.http.read_timeout, system.timeouts.read, "{name}");
+        assert_eq!(system.bulkhead.max_concurrent, permits, "{name}");
+        assert_eq!(system.http.max_concurrent, permits, "{name}");
+        assert_eq!(system.bulkhead.max_queue, queue, "{name}");
+        assert_eq!(system.breaker.min_requests, min, "{name}");
+        assert!((system.breaker.failure_rate - rate).abs() < f64::EPSILON, "{name}");
+        assert_eq!(effective(&config, &format!("{prefix}_CB_SLOW_AS")), slow);
+        assert_eq!(system.breaker.half_open_max_in_flight, probes, "{name}");
+        assert_eq!(system.retry.max_attempts, attempts, "{name}");
+        assert_eq!(system.health.ttl, Duration::from_secs(30), "{name}");
+    }
+}
+
+#[test]
+fn one_variable_changes_one_thing() {
+    let config = config(&[("SBER_CB_FAILURE_RATE", "0.50"), ("CATALOG_CALL_TIMEOUT", "1m 30s")]);
+    assert!((config.sber.system.breaker.failure_rate - 0.5).abs() < f64::EPSILON);
+    assert!((config.odnakassa.system.breaker.failure_rate - 0.3).abs() < f64::EPSILON);
+    assert_eq!(config.catalog.system.timeouts.call, Duration::from_secs(90));
+    assert_eq!(effective(&config, "SBER_CB_FAILURE_RATE"), "0.50");
+}
+
+/// Each is refused for itself: the variable that is named, and a word of what is expected.
+#[rustfmt::skip]
+const REFUSED: &[(&[(&str, &str)], &str, &str)] = &[
+    // required
+    (&[("SBER_BASE_URL", "")], "SBER_BASE_URL", "no default"),
+    (&[("CATALOG_BASE_URL", "")], "CATALOG_BASE_URL", "no default"),
+    (&[("ODNAKASSA_API_KEY", "")], "ODNAKASSA_API_KEY", "no default"),
+    (&[("PAYMENT_RETURN_URL", "")], "PAYMENT_RETURN_URL", "no default"),
+    // form
+    (&[("SBER_BASE_URL", "bank")], "SBER_BASE_URL", "URL"),
+    (&[("SBER_BASE_URL", "ftp://bank")], "SBER_BASE_URL", "http"),
+    (&[("SBER_READ_TIMEOUT", "10")], "SBER_READ_TIMEOUT", "duration with its unit"),
+    (&[("SBER_READ_TIMEOUT", "soon")], "SBER_READ_TIMEOUT", "duration"),
+    (&[("SBER_READ_TIMEOUT", "-1s")], "SBER_READ_TIMEOUT", "duration"),
+    (&[("SBER_MAX_CONCURRENT", "ten")], "SBER_MAX_CONCURRENT", "whole number"),
+    (&[("SBER_MAX_CONCURRENT", "0")], "SBER_MAX_CONCURRENT", "from 1"),
+    (&[("SBER_MAX_CONCURRENT", "99999999999999999999")], "SBER_MAX_CONCURRENT", "whole number"),
+    (&[("SBER_CB_WINDOW", "Count")], "SBER_CB_WINDOW", "count, time, consecutive"),
+    (&[("SBER_CB_MODE", "on")], "SBER_CB_MODE", "dry_run"),
+    (&[("SBER_CB_SLOW_AS", "error")], "SBER_CB_SLOW_AS", "failure, rate, ignore"),
+    (&[("SBER_HEALTH_PATH", "health")], "SBER_HEALTH_PATH", "slash"),
+    (&[("SBER_PROTOCOL", "xml")], "SBER_PROTOCOL", "classic, json"),
+    (&[("HTTP_ADDR", "8080")], "HTTP_ADDR", "port"),
+    (&[("DATABASE_URL", "mysql://host/db")], "DATABASE_URL", "postgres://"),
+    (&[("LOG_FORMAT", "xml")], "LOG_FORMAT", "pretty, json"),
+    (&[("RUST_LOG", "order_service=loud")], "RUST_LOG", "filter"),
+    (&[("PAYMENT_FAILOVER_ON_REJECTED", "yes")], "PAYMENT_FAILOVER_ON_REJECTED", "true"),
+    (&[("PAYMENT_UNAVAILABLE_MODE", "drop")], "PAYMENT_UNAVAILABLE_MODE", "queue, reject"),
+    (&[("READINESS_EXTERNAL", "no")], "READINESS_EXTERNAL", "report, strict"),
+    (&[("RECOMMENDATIONS_EMPTY_ON", "always")], "RECOMMENDATIONS_EMPTY_ON", "any_transient"),
+    // bounds
+    (&[("SBER_READ_TIMEOUT", "61s"), ("SBER_CALL_TIMEOUT", "2m"), ("PAYMENT_UNKNOWN_GRACE", "3m"), ("TASK_LEASE", "3m")], "SBER_READ_TIMEOUT", "1m"),
+    (&[("SBER_CONNECT_TIMEOUT", "11s")], "SBER_CONNECT_TIMEOUT", "10s"),
+    (&[("SBER_MAX_QUEUE", "51")], "SBER_MAX_QUEUE", "50"),
+    (&[("SBER_CB_HALF_OPEN_REQUESTS", "0")], "SBER_CB_HALF_OPEN_REQUESTS", "from 1"),
+    (&[("SBER_CB_FAILURE_RATE", "1.5")], "SBER_CB_FAILURE_RATE", "1"),
+    (&[("SBER_CB_FAILURE_RATE", "0")], "SBER_CB_FAILURE_RATE", "more than 0"),
+    (&[("SBER_CB_FAILURE_RATE", "NaN")], "SBER_CB_FAILURE_RATE", "number"),
+    (&[("SBER_CB_SLOW_CALL_RATE", "-0.1")], "SBER_CB_SLOW_CALL_RATE", "number"),
+    (&[("SBER_CB_CANARY_PERCENT", "101")], "SBER_CB_CANARY_PERCENT", "100"),
+    (&[("SBER_RETRY_MAX_ATTEMPTS", "6")], "SBER_RETRY_MAX_ATTEMPTS", "5"),
+    (&[("SBER_RETRY_BUDGET_RATIO", "2")], "SBER_RETRY_BUDGET_RATIO", "1"),
+    (&[("MAX_BODY_BYTES", "10")], "MAX_BODY_BYTES", "1024"),
+    (&[("TASK_WORKERS", "0")], "TASK_WORKERS", "from 1"),
+    (&[("PAYMENT_NUMBER_PREFIX", "ABCD")], "PAYMENT_NUMBER_PREFIX", "three"),
+    (&[("PAYMENT_NUMBER_PREFIX", "a1")], "PAYMENT_NUMBER_PREFIX", "A-Z"),
+    (&[("ADMIN_TOKEN", "two words")], "ADMIN_TOKEN", "visible ASCII"),
+    // relations
+    (&[("SBER_CONNECT_TIMEOUT", "10s")], "SBER_READ_TIMEOUT", "CONNECT_TIMEOUT"),
+    (&[("SBER_CALL_TIMEOUT", "9s")], "SBER_CALL_TIMEOUT", "READ_TIMEOUT"),
+    (&[("SBER_CALL_TIMEOUT", "12500ms")], "SBER_CALL_TIMEOUT", "+ 1s"),
+    (&[("SBER_CB_WINDOW", "consecutive")], "SBER_CB_CONSECUTIVE_FAILURES", "at least 1"),
+    (&[("SBER_RETRY_MAX", "100ms")], "SBER_RETRY_MAX", "RETRY_BASE"),
+    (&[("PAYMENT_UNKNOWN_GRACE", "36s")], "PAYMENT_UNKNOWN_GRACE", "ODNAKASSA_CALL_TIMEOUT (36s)"),
+    (&[("TASK_LEASE", "30s")], "TASK_LEASE", "ODNAKASSA_CALL_TIMEOUT"),
+    (&[("TASK_BACKOFF_MAX", "500ms")], "TASK_BACKOFF_MAX", "TASK_BACKOFF"),
+    (&[("TASK_MAX_AGE", "60s")], "TASK_MAX_AGE", "PAYMENT_UNKNOWN_GRACE"),
+    (&[("CATALOG_MAX_STALE", "20s")], "CATALOG_MAX_STALE", "CATALOG_CACHE_TTL"),
+    (&[("ADMIN_ADDR", "127.0.0.1:8080")], "ADMIN_ADDR", "another"),
+    // payments
+    (&[("PAYMENT_PROVIDERS", "sber,paypal")], "PAYMENT_PROVIDERS", "sber,odnakassa"),
+    (&[("PAYMENT_PROVIDERS", "sber,sber")], "PAYMENT_PROVIDERS", "each once"),
+    (&[("PAYMENT_PROVIDERS", ",")], "PAYMENT_PROVIDERS", "payment systems"),
+    (&[("PAYMENT_RETURN_URL", "http://shop.example/")], "PAYMENT_RETURN_URL", "https"),
+    (&[("PAYMENT_RETURN_HOSTS", "other.example")], "PAYMENT_RETURN_HOSTS", "PAYMENT_RETURN_URL"),
+    (&[("PAYMENT_RETURN_HOSTS", "https://shop.example")], "PAYMENT_RETURN_HOSTS", "without scheme"),
+    // credentials
+    (&[("SBER_USERNAME", ""), ("SBER_PASSWORD", "")], "SBER_USERNAME", "SBER_TOKEN"),
+    (&[("SBER_USERNAME", "")], "SBER_USERNAME", "SBER_PASSWORD"),
+    (&[("SBER_PASSWORD", "")], "SBER_PASSWORD", "SBER_USERNAME"),
+    (&[("SBER_TOKEN", "t")], "SBER_TOKEN", "beside"),
+    (&[("SBER_TOKEN", "t"), ("SBER_USERNAME", ""), ("SBER_PASSWORD", ""), ("SBER_PROTOCOL", "json")], "SBER_TOKEN", "json"),
+    (&[("SBER_CA_FILE", "no/such/file.pem")], "SBER_CA_FILE", "PEM"),
+    (&[("SBER_PASSWORD_FILE", "no/such/file")], "SBER_PASSWORD_FILE", "while SBER_PASSWORD is set"),
+    (&[("SBER_PASSWORD", ""), ("SBER_PASSWORD_FILE", "no/such/file")], "SBER_PASSWORD_FILE", "not found"),
+    // doors
+    (&[("HTTP_ADDR", "0.0.0.0:8080")], "AUTH_MODE", "HTTP_ADDR"),
+    (&[("ADMIN_ADDR", "0.0.0.0:8081")], "ADMIN_TOKEN", "ADMIN_ADDR"),
+    // what this version does not have
+    (&[("AUTH_MODE", "jwt")], "AUTH_MODE", "none"),
+    (&[("CACHE_URL", "redis://cache")], "CACHE_URL", "memory"),
+    (&[("RATE_LIMIT_PER_SECOND", "5")], "RATE_LIMIT_PER_SECOND", "0"),
+    // names
+    (&[("SBER_READ_TIMEOUTS", "10s")], "SBER_READ_TIMEOUTS", "SBER_READ_TIMEOUT?"),
+    (&[("SBER_FLAVOUR", "sweet")], "SBER_FLAVOUR", "no SBER_… variable"),
+    (&[("PAYMENT_PROVIDER", "sber")], "PAYMENT_PROVIDER", "PAYMENT_PROVIDERS?"),
+    (&[("TASK_LEASES", "90s")], "TASK_LEASES", "TASK_LEASE?"),
+];
+
+#[test]
+fn whatever_could_hurt_is_refused_by_name() {
+    for (changes, variable, expected) in REFUSED {
+        let found = problems(changes);
+        let names: Vec<_> = found.iter().map(|p| p.variable.as_str()).collect();
+        let problem = found.iter().find(|p| p.variable == *variable);
+        let problem = problem.unwrap_or_else(|| panic!("{changes:?} names {names:?}"));
+        assert!(problem.expected.contains(expected), "{changes:?}: {problem}");
+    }
+}
+
+#[test]
+fn what_an_operator_may_choose_is_taken() {
+    for changes in [
+        &[("HTTP_ADDR", "0.0.0.0:8080"), ("AUTH_MODE", "none")][..],
+        &[("ADMIN_ADDR", "0.0.0.0:8081"), ("ADMIN_TOKEN", "letmein")],
+        &[("HTTP_ADDR", "127.0.0.1:0"), ("ADMIN_ADDR", "127.0.0.1:0")],
+        &[("SBER_TOKEN", "t"), ("SBER_USERNAME", ""), ("SBER_PASSWORD", "")],
+        &[("SBER_PROTOCOL", "json")],
+        &[("PAYMENT_PROVIDERS", "odnakassa")],
+        &[("PAYMENT_RETURN_URL", "http://localhost:3000/paid")],
+        &[("PAYMENT_RETURN_HOSTS", "shop.example, other.example")],
+        &[("PAYMENT_NUMBER_PREFIX", "T1")],
+        &[("DATABASE_URL", "postgres://user:secret@db:5432/orders?sslmode=require")],
+        &[("SBER_CB_WINDOW", "consecutive"), ("SBER_CB_CONSECUTIVE_FAILURES", "5")],
+        &[("SBER_CB_MODE", "dry_run")],
+        &[("CATALOG_MAX_QUEUE", "5"), ("CATALOG_MAX_WAIT", "50ms")],
+        &[("RUST_LOG", "warn,order_service=debug")],
+        &[("SBER_READ_TIMEOUT", ""), ("RATE_LIMIT_PER_SECOND", ""), ("CACHE_URL", "")],
+    ] {
+        read(changes).unwrap_or_else(|problems| panic!("{changes:?}: {problems}"));
+    }
+}
+
+#[test]
+fn one_message_lists_every_problem() {
+    let error = read(&[
+        ("SBER_BASE_URL", ""),
+        ("SBER_READ_TIMEOUT", "10"),
+        ("ODNAKASSA_MAX_QUEUE", "500"),
+        ("CATALOG_CALL_TIMEOUT", "1s"),
+        ("PAYMENT_PROVIDERS", "paypal"),
+        ("SBER_FLAVOUR", "sweet"),
+    ]);
+    let message = error.unwrap_err().to_string();
+    assert_eq!(message.lines().count(), 7, "{message}");
+    for line in [
+        "the configuration has 6 problems:",
+        "  SBER_BASE_URL is not set: expected a value: there is no default",
+        "  ODNAKASSA_MAX_QUEUE=500: expected a whole number from 0 to 50",
+        "  CATALOG_CALL_TIMEOUT=1s: expected more than READ_TIMEOUT",
+    ] {
+        assert!(message.lines().any(|l| l == line), "{line} is not in:\n{message}");
+    }
+}
+
+#[test]
+fn doubtful_choices_are_warned_of_and_taken() {
+    for (name, value) in [
+        ("SBER_MAX_QUEUE", "6"),
+        ("SBER_CB_HALF_OPEN_REQUESTS", "1"),
+        ("SBER_CB_HALF_OPEN_REQUESTS", "6"),
+        ("SBER_CB_WINDOW_SIZE", "5"),
+        ("SBER_SLOW_CALL_THRESHOLD", "15s"),
+        ("PAYMENT_SYNC_WAIT", "30s"),
+        ("AUTH_JWT_ISSUER", "https://id.example"),
+    ] {
+        let (_, warnings) = read(&[(name, value)]).unwrap();
+        assert!(warnings.iter().any(|w| w.variable == name), "{name}={value}: {warnings:?}");
+    }
+}
+
+#[test]
+fn the_defaults_give_no_cause_for_warnings_but_missing_secrets() {
+    let (_, warnings) = read(&[]).unwrap();
+    let names: Vec<_> = warnings.iter().map(|w| w.variable.as_str()).collect();
+    assert_eq!(names, ["SBER_CALLBACK_SECRET", "ODNAKASSA_WEBHOOK_SECRET"]);
+}
+
+#[test]
+fn a_secret_may_come_from_a_file_without_its_last_newline() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"from-a-file\n").unwrap();
+    let path = file.path().to_str().unwrap();
+    let config = config(&[
+        ("SBER_PASSWORD", ""),
+        ("SBER_PASSWORD_FILE", path),
+        ("ODNAKASSA_API_KEY", ""),
+        ("ODNAKASSA_API_KEY_FILE", path),
+    ]);
+    let SberCredentials::Password { password, .. } = &config.sber.credentials else {
+        panic!("a password was given");
+    };
+    assert_eq!(password.expose_secret(), "from-a-file");
+    assert_eq!(config.odnakassa.api_key.expose_secret(), "from-a-file");
+    assert_eq!(effective(&config, "SBER_PASSWORD"), "***");
+}
+
+#[test]
+fn an_empty_file_holds_no_secret() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let found = problems(&[("ODNAKASSA_API_KEY", ""), ("ODNAKASSA_API_KEY_FILE", path)]);
+    assert_eq!(found[0].variable, "ODNAKASSA_API_KEY_FILE");
+}
+
+#[test]
+fn no_secret_is_ever_shown() {
+    let secrets = [
+        ("SBER_PASSWORD", "s3cret-1"),
+        ("SBER_CALLBACK_SECRET", "s3cret-2"),
+        ("ODNAKASSA_API_KEY", "s3cret-3"),
+        ("ODNAKASSA_WEBHOOK_SECRET", "s3cret-4"),
+        ("ADMIN_TOKEN", "s3cret-5"),
+        ("AUTH_JWT_SECRET", "s3cret-6"),
+        ("DATABASE_URL", "postgres://orders:s3cret-7@db/orders"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=s3cret-8"),
+    ];
+    let (config, warnings) = read(&secrets).unwrap();
+    let shown = format!("{config:?} {config:#?} {warnings:?} {:?}", config.effective());
+    assert!(!shown.contains("s3cret"), "{shown}");
+    assert_eq!(effective(&config, "DATABASE_URL"), "postgres://orders:***@db/orders");
+
+    let wrong = [
+        ("ODNAKASSA_API_KEY", "s3cret key"),
+        ("ADMIN_TOKEN", "s3cret token"),
+        ("SBER_TOKEN", "s3cret"),
+        ("DATABASE_URL", "mysql://orders:s3cret@db/orders"),
+        ("CACHE_URL", "redis://:s3cret@cache"),
+        ("SBER_PASWORD", "s3cret"),
+    ];
+    let problems = read(&wrong).unwrap_err();
+    assert_eq!(problems.0.len(), wrong.len(), "{problems}");
+    let shown = format!("{problems} {problems:?}");
+    assert!(!shown.contains("s3cret"), "{shown}");
+}
+
+#[cfg(unix)]
+#[test]
+fn bytes_that_are_not_utf8_concern_us_only_in_our_own_variables() {
+    use std::os::unix::ffi::OsStringExt;
+    let garbled = || OsString::from_vec(vec![0xff, 0xfe]);
+    let with = |name: &str| {
+        let plain = REQUIRED.iter().map(|(name, value)| (name.into(), value.into()));
+        Config::read(plain.chain([(name.into(), garbled())]))
+    };
+    assert!(with("FOREIGN").is_ok());
+    let problems = with("SBER_MAX_QUEUE").unwrap_err();
+    assert_eq!(problems.0[0].variable, "SBER_MAX_QUEUE");
+    assert_eq!(problems.0[0].expected, "UTF-8");
+}
+
+#[test]
+fn what_others_put_into_the_environment_is_left_alone() {
+    // Kubernetes announces a service called "catalog" so.
+    config(&[
+        ("CATALOG_SERVICE_HOST", "10.0.0.7"),
+        ("CATALOG_SERVICE_PORT", "8080"),
+        ("CATALOG_SERVICE_PORT_HTTP", "8080"),
+        ("CATALOG_PORT", "tcp://10.0.0.7:8080"),
+        ("CATALOG_PORT_8080_TCP_ADDR", "10.0.0.7"),
+        ("TASK_ID", "7"),
+        ("AUTH_TOKEN", "theirs"),
+        ("HTTP_PROXY", "http://proxy"),
+        ("sber_read_timeout", "1"),
+    ]);
+}
+
+#[test]
+fn the_sandbox_lends_what_is_missing_and_the_environment_wins() {
+    let lent = REQUIRED.iter().filter(|(name, _)| *name != "PAYMENT_RETURN_URL");
+    let lent: Vec<_> = lent.map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+    let sandbox = |own: &[(&str, &str)]| {
+        let own: Vec<_> = own.iter().map(|(n, v)| (n.into(), v.into())).collect();
+        Config::sandbox(own, lent.clone()).unwrap_or_else(|problems| panic!("{problems}")).0
+    };
+    let plain = sandbox(&[]);
+    assert_eq!(plain.payment.return_url, "http://localhost:8080/docs");
+    assert!(plain.return_urls.loopback_http);
+    let own = sandbox(&[
+        ("HTTP_ADDR", "127.0.0.1:9000"),
+        ("SBER_BASE_URL", "http://127.0.0.1:1/"),
+        ("SBER_TOKEN", "own"),
+    ]);
+    assert_eq!(own.payment.return_url, "http://localhost:9000/docs");
+    assert_eq!(own.sber.system.http.base_url.as_str(), "http://127.0.0.1:1/");
+    assert!(matches!(own.sber.credentials, SberCredentials::Token(_)));
+}
