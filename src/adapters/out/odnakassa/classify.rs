@@ -1,0 +1,152 @@
+//! What OdnaKassa's answers and silences mean for an order: the outcome matrix (docs/outcomes.md) as
+//! far as it is OdnaKassa's.
+
+use super::wire::Payment;
+use crate::adapters::resilience::outcome::Failed;
+use crate::core::ports::payment::{
+    Concern, Finding, PaymentError, RegisterOrder, Registered, Rejection, ReportedStatus,
+};
+use crate::core::ports::unavailable::{Cause, NoAnswer, System};
+use http::StatusCode;
+use std::time::Duration;
+
+/// An answer in [`Failed::Answered`] shows a partner in good health, even where it leaves the
+/// outcome unknown.
+pub(super) type Failure = Failed<PaymentError>;
+
+/// The same key was once sent with another body: a bug of ours, never mended by itself.
+pub(super) const KEY_REUSED: &str = "idempotency_mismatch";
+
+/// What is worth reading in a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    Success,
+    /// An error whose code decides.
+    Refusal,
+}
+
+/// What the HTTP status says by itself.
+pub(super) fn exchange(
+    status: StatusCode,
+    retry_after: Option<Duration>,
+) -> Result<Voice, Failure> {
+    match status.as_u16() {
+        200..=299 => Ok(Voice::Success),
+        409 | 422 => Ok(Voice::Refusal),
+        429 => Err(NoAnswer { cause: Cause::Throttled, retry_after }.into()),
+        408 | 500..=599 => Err(NoAnswer { cause: Cause::PartnerFailed, retry_after }.into()),
+        401 | 403 => Err(rejected(&format!("http_{}", status.as_u16()), Concern::Account)),
+        300..=399 | 404 | 405 => Err(Cause::Misdirected.into()),
+        400..=499 => Err(rejected(&format!("http_{}", status.as_u16()), Concern::Order)),
+        _ => Err(unreadable()),
+    }
+}
+
+/// What the code of a 409 or 422 says.
+pub(super) fn refusal(code: &str) -> Failure {
+    match code {
+        // Both: there may be a payment under our number. The core asks and compares.
+        "order_id_conflict" | KEY_REUSED => Failed::Answered(PaymentError::Duplicate),
+        "request_in_progress" => Failed::Answered(PaymentError::Unknown(Cause::PartnerFailed)),
+        "invalid_state" | "amount_exceeded" | "refund_id_conflict" => {
+            rejected(code, Concern::Order)
+        }
+        _ => unreadable(),
+    }
+}
+
+/// The answer to a creation: the payment as it is now, for a replay tells its current status.
+pub(super) fn registration(
+    payment: Option<Payment>,
+    order: &RegisterOrder,
+) -> Result<Registered, Failure> {
+    let report = payment.ok_or_else(unreadable)?.report();
+    if report.number != order.number {
+        return Err(unreadable());
+    }
+    if report.amount != Some(order.amount) || report.status != ReportedStatus::Pending {
+        // Not what we asked for, or no longer: the core asks and compares.
+        return Err(Failed::Answered(PaymentError::Duplicate));
+    }
+    match (report.external_id, report.form_url) {
+        (Some(external_id), Some(form_url)) => {
+            Ok(Registered { external_id, form_url, expires_at: report.expires_at })
+        }
+        (_, _) => Err(unreadable()),
+    }
+}
+
+pub(super) fn finding(found: Option<Option<Payment>>) -> Result<Finding, Failure> {
+    let found = found.ok_or_else(unreadable)?;
+    Ok(found.map_or(Finding::NotFound, |payment| Finding::Found(payment.report())))
+}
+
+/// The answer to a cancellation or a refund, which are no registrations that one could ask for.
+pub(super) fn change(answer: Result<Vec<u8>, Failure>) -> Result<(), Failure> {
+    match answer {
+        Ok(body) => Payment::parse(&body).map(|_| ()).ok_or_else(unreadable),
+        Err(Failed::Answered(PaymentError::Duplicate)) => {
+            Err(Failed::Answered(PaymentError::Unknown(Cause::Unreadable)))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// OdnaKassa's own id, without which it changes nothing.
+pub(super) fn known_id(finding: Finding) -> Result<String, Failure> {
+    match finding {
+        Finding::Found(report) => report.external_id.ok_or_else(unreadable),
+        Finding::NotFound => Err(rejected("payment_unknown", Concern::Order)),
+    }
+}
+
+pub(super) fn amount_refused() -> Failure {
+    rejected("amount_not_supported", Concern::Order)
+}
+
+fn rejected(code: &str, concerns: Concern) -> Failure {
+    Failed::Answered(PaymentError::Rejected(Rejection { code: code.to_owned(), concerns }))
+}
+
+pub(super) fn unreadable() -> Failure {
+    Cause::Unreadable.into()
+}
+
+pub(super) fn told(failure: Failure) -> PaymentError {
+    match failure {
+        Failed::NoAnswer(silence) => PaymentError::without_answer(System::OdnaKassa, silence),
+        Failed::Answered(error) => error,
+    }
+}
+
+/// The word for the alarm, when a person has to look at our configuration.
+pub(super) fn alarm_sign(error: &PaymentError) -> Option<&str> {
+    match error {
+        PaymentError::NotExecuted(unavailable) if unavailable.cause == Cause::Misdirected => {
+            Some(unavailable.cause.as_str())
+        }
+        PaymentError::Rejected(Rejection { code, concerns: Concern::Account }) => Some(code),
+        PaymentError::NotExecuted(_)
+        | PaymentError::Unknown(_)
+        | PaymentError::Duplicate
+        | PaymentError::Rejected(_) => None,
+    }
+}
+
+/// For the span.
+pub(super) fn description(error: &PaymentError) -> String {
+    match error {
+        PaymentError::NotExecuted(unavailable)
+            if matches!(
+                unavailable.cause,
+                Cause::BreakerOpen | Cause::ProbesTaken | Cause::ForcedOpen
+            ) =>
+        {
+            "circuit open".to_owned()
+        }
+        PaymentError::NotExecuted(_)
+        | PaymentError::Unknown(_)
+        | PaymentError::Duplicate
+        | PaymentError::Rejected(_) => error.to_string(),
+    }
+}
