@@ -210,7 +210,7 @@ impl RunTasks {
             let fault = PaymentSystemUnavailableError { system, cause, retry_after: None };
             return Performed { outcome: Outcome::NotExecuted(wait), unavailable: Some(fault) };
         }
-        self.router.perform(step, run.trace.clone(), run.client.is_none()).await
+        self.router.perform(step, run.trace.clone(), run.first.is_none()).await
     }
 
     /// A result is never thrown away because the database is away for a moment, and the call is never

@@ -1,0 +1,235 @@
+use super::*;
+
+fn unknown() -> (Case, Step) {
+    let mut case = Case::new();
+    let step = case.begin();
+    assert_eq!(case.tell(&step, Outcome::Unknown), Next::Rest);
+    (case, step)
+}
+
+#[test]
+fn after_a_timeout_nobody_else_is_called() {
+    let (case, _) = unknown();
+    let task = case.own_task();
+    assert_eq!((task.state, task.reason), (TaskState::Queued, Some(Reason::OutcomeUnknown)));
+    assert_eq!(task.lane, Some(Provider::Sber));
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
+    assert_eq!(case.dossier.registrations.len(), 1);
+}
+
+#[test]
+fn a_lost_lease_leaves_an_unknown_outcome() {
+    let mut case = Case::new();
+    case.begin();
+    let step = case.claim_call(TaskKind::RegisterPayment);
+    assert_eq!((step.provider, &step.action), (Provider::Sber, &Action::Query));
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
+}
+
+#[test]
+fn the_same_number_goes_again_only_after_three_answers_and_the_grace() {
+    let (mut case, first) = unknown();
+    let sent = case.now;
+    let mut not_found = 0;
+    loop {
+        let step = case.claim_call(TaskKind::RegisterPayment);
+        assert_eq!(step.action, Action::Query);
+        not_found += 1;
+        if let Next::Call(step) = case.tell(&step, Outcome::NotFound) {
+            assert!(registers(&step));
+            assert_eq!((step.provider, &step.number), (first.provider, &first.number));
+            break;
+        }
+        assert!(not_found < 20, "it never goes again");
+    }
+    assert!(not_found >= 3);
+    assert!(case.now.since(sent) > case.policy.unknown_grace);
+    assert!(case.now.since(sent) < case.policy.unknown_grace * 2, "and not long after the grace");
+}
+
+#[test]
+fn a_query_that_failed_proves_nothing() {
+    let (mut case, _) = unknown();
+    for _ in 0..30 {
+        let step = case.claim_call(TaskKind::RegisterPayment);
+        assert_eq!(case.tell(&step, Outcome::Unknown), Next::Rest);
+    }
+    let registration = case.dossier.registration(Provider::Sber, 1).unwrap();
+    assert_eq!((registration.state, registration.not_found), (RegistrationState::Unknown, 0));
+}
+
+#[test]
+fn a_repeat_that_was_not_executed_says_nothing_about_the_first_send() {
+    let (mut case, _) = unknown();
+    case.pass(100);
+    let resent = loop {
+        let step = case.claim_call(TaskKind::RegisterPayment);
+        if let Next::Call(step) = case.tell(&step, Outcome::NotFound) {
+            break step;
+        }
+    };
+    case.tell(&resent, not_executed(Reason::BreakerOpen));
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
+    assert_eq!(case.dossier.registrations.len(), 1, "and no other provider is tried");
+}
+
+#[test]
+fn a_refusal_of_our_account_says_nothing_about_an_earlier_send() {
+    let mut case = Case::new();
+    case.policy.providers = vec![Provider::OdnaKassa];
+    let step = case.begin();
+    case.tell(&step, Outcome::Unknown);
+    let repeat = case.claim_call(TaskKind::RegisterPayment);
+    case.tell(&repeat, Outcome::Refused { concerns_account: true });
+    assert_eq!(case.state(Provider::OdnaKassa, 1), RegistrationState::Unknown);
+}
+
+#[test]
+fn where_the_key_is_a_promise_the_repeat_is_the_query() {
+    let mut case = Case::new();
+    case.policy.providers = vec![Provider::OdnaKassa];
+    let first = case.begin();
+    case.tell(&first, Outcome::Unknown);
+    let repeat = case.claim_call(TaskKind::RegisterPayment);
+    assert!(registers(&repeat));
+    assert_eq!(repeat.number, first.number);
+    case.tell(&repeat, registered());
+    assert_eq!(case.status(), OrderStatus::AwaitingPayment);
+    let registration = case.dossier.registration(Provider::OdnaKassa, 1).unwrap();
+    assert!(registration.hinted, "a repeat that succeeded is compared by a query once");
+}
+
+#[test]
+fn a_registration_whose_form_is_lost_is_taken_back_and_made_anew() {
+    let (mut case, first) = unknown();
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    let decline = call(case.tell(&query, found(&query, ReportedStatus::Pending)));
+    assert_eq!(decline.action, Action::Cancel);
+    let evidence = call(case.tell(&decline, Outcome::Taken));
+    assert_eq!(evidence.action, Action::Query);
+    let over = found(&evidence, ReportedStatus::Over(Ending::Declined));
+    let anew = call(case.tell(&evidence, over));
+    assert!(registers(&anew));
+    assert_eq!((anew.provider, anew.sequence), (Provider::Sber, 2));
+    assert_ne!(anew.number, first.number);
+    case.tell(&anew, registered());
+    assert_eq!(case.own_task().result, Some((Provider::Sber, 2)));
+    assert_eq!(case.status(), OrderStatus::AwaitingPayment);
+}
+
+#[test]
+fn a_decline_is_not_evidence() {
+    let (mut case, _) = unknown();
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    let decline = call(case.tell(&query, found(&query, ReportedStatus::Pending)));
+    let ask = call(case.tell(&decline, Outcome::Taken));
+    assert_eq!(case.tell(&ask, found(&ask, ReportedStatus::Pending)), Next::Rest);
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Live);
+    let again = case.claim_call(TaskKind::RegisterPayment);
+    assert_eq!(again.action, Action::Cancel);
+}
+
+#[test]
+fn a_number_that_is_known_already_is_asked_for_at_once() {
+    let mut case = Case::new();
+    let step = case.begin();
+    let query = call(case.tell(&step, Outcome::Duplicate));
+    assert_eq!((&query.action, query.provider), (&Action::Query, Provider::Sber));
+    case.tell(&query, found(&query, ReportedStatus::Paid));
+    assert_eq!(case.status(), OrderStatus::Paid);
+    assert_eq!(case.own_task().state, TaskState::Succeeded);
+}
+
+#[test]
+fn anothers_payment_under_our_number_is_laid_before_a_person() {
+    let (mut case, _) = unknown();
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    let Outcome::Found(mut report) = found(&query, ReportedStatus::Paid) else { unreachable!() };
+    report.amount = Some(Money::rub(1).unwrap());
+    assert_eq!(case.tell(&query, Outcome::Found(report)), Next::Rest);
+    assert_eq!(case.own_task().error, Some(TaskError::Mismatch));
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
+    assert!(case.notes.contains(&Note::Mismatch { provider: Provider::Sber }));
+    assert_eq!(case.status(), OrderStatus::Registering, "no guess is made");
+}
+
+#[test]
+fn an_outcome_unknown_for_too_long_is_laid_before_a_person_and_still_asked_for() {
+    let (mut case, _) = unknown();
+    case.pass(86_400);
+    assert_eq!(case.claim(TaskKind::RegisterPayment), Next::Rest);
+    assert_eq!(case.own_task().state, TaskState::Review);
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Paid));
+    assert_eq!(case.status(), OrderStatus::Paid);
+}
+
+#[test]
+fn a_hint_brings_the_question_forward_and_is_never_believed() {
+    let (mut case, step) = unknown();
+    let (now, id) = (case.now, TaskId::new(999));
+    let age = case.policy.max_age;
+    assert!(case.dossier.hint(Provider::Sber, &step.number, now, id, age));
+    assert_eq!(case.dossier.unfinished(TaskKind::RegisterPayment).unwrap().run_at, now);
+    assert_eq!(case.status(), OrderStatus::Registering);
+    assert!(!case.dossier.hint(Provider::OdnaKassa, &step.number, now, id, age));
+}
+
+#[test]
+fn payment_is_found_by_polling_alone() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let mut pauses = Vec::new();
+    for _ in 0..6 {
+        let query = case.claim_call(TaskKind::SyncPayment);
+        let asked = case.now;
+        case.tell(&query, found(&query, ReportedStatus::Pending));
+        pauses.push(case.own_task().run_at.since(asked).as_secs());
+    }
+    assert!(pauses.is_sorted() && pauses[0] >= 30 && pauses[5] <= 331, "{pauses:?}");
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Paid));
+    assert_eq!(case.status(), OrderStatus::Paid);
+    assert!(case.dossier.unfinished(TaskKind::SyncPayment).is_none());
+}
+
+#[test]
+fn an_expired_form_fails_the_payment_and_late_money_wins() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Over(Ending::Expired)));
+    assert_eq!(case.status(), OrderStatus::PaymentFailed);
+    let second = case.begin();
+    case.tell(&second, registered());
+    let (now, age) = (case.now, case.policy.max_age);
+    case.dossier.hint(Provider::Sber, &step.number, now, TaskId::new(998), age);
+    let query = case.claim_call(TaskKind::SyncPayment);
+    assert_eq!(query.number, step.number);
+    let _ = case.tell(&query, found(&query, ReportedStatus::Paid));
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Surplus);
+    assert_eq!(case.status(), OrderStatus::AwaitingPayment, "the second is still to be paid");
+    let refund = case.dossier.unfinished(TaskKind::RefundPayment).unwrap();
+    assert_eq!((refund.reason, refund.result), (Some(Reason::Operator), Some((Provider::Sber, 1))));
+}
+
+#[test]
+fn paid_is_never_undone_by_older_news() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Paid));
+    let now = case.now;
+    for status in [
+        ReportedStatus::Pending,
+        ReportedStatus::Over(Ending::Expired),
+        ReportedStatus::Over(Ending::Declined),
+        ReportedStatus::Strange,
+    ] {
+        case.dossier.learn(&query, &found(&query, status), now);
+        assert_eq!(case.status(), OrderStatus::Paid, "{status:?}");
+    }
+}
