@@ -1,0 +1,136 @@
+//! A payment partner without its protocol: the ledger behind its lock, the callbacks, and what a
+//! payer or the bank itself can do to an order. Sber and OdnaKassa are two wordings of this.
+
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
+
+use super::callbacks::{Callbacks, Receipt};
+use super::calls::NumberCalls;
+use super::clock::Clock;
+use super::door::Door;
+use super::ledger::{Ledger, Place};
+use super::locked;
+use super::order::{Order, OrderView, Refusal};
+
+#[derive(Debug)]
+pub struct Bank {
+    pub door: Arc<Door>,
+    pub callbacks: Arc<Callbacks>,
+    clock: Clock,
+    ledger: Mutex<Ledger>,
+}
+
+/// What happens to an order from outside its protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deed {
+    Pay,
+    Decline,
+    FailAttempt,
+    Expire,
+    Cancel,
+    Reverse,
+    /// All that is left.
+    Refund,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DeedError {
+    #[error("no such order")]
+    NotFound,
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// An order with the calls that named it.
+#[derive(Debug, Clone, Serialize)]
+pub struct LedgerEntry {
+    #[serde(flatten)]
+    pub order: OrderView,
+    pub calls: NumberCalls,
+}
+
+impl Bank {
+    pub fn new(door: Arc<Door>, callbacks: Arc<Callbacks>, clock: Clock, ledger: Ledger) -> Self {
+        Self { door, callbacks, clock, ledger: Mutex::new(ledger) }
+    }
+
+    /// Works on the ledger, what is due first, and sends the callbacks that come of it.
+    pub fn work<R>(&self, act: impl FnOnce(&mut Ledger, i64) -> R) -> (R, Vec<Receipt>) {
+        let now_ms = self.clock.now_ms();
+        let (result, outbox) = {
+            let mut ledger = locked(&self.ledger);
+            ledger.work_off(now_ms);
+            let result = act(&mut ledger, now_ms);
+            (result, ledger.take_outbox())
+        };
+        let receipts = outbox
+            .into_iter()
+            .map(|(message, policy)| self.callbacks.send(message, policy))
+            .collect();
+        (result, receipts)
+    }
+
+    pub fn work_off(&self) {
+        self.work(|_, _| ());
+    }
+
+    /// Acts as the payer or the bank on the order of that number.
+    pub fn act(&self, number: &str, deed: Deed) -> Result<OrderView, DeedError> {
+        self.act_on(|ledger| ledger.by_number(number), deed)
+    }
+
+    /// As [`Bank::act`], by the partner's own id.
+    pub fn act_by_id(&self, id: &str, deed: Deed) -> Result<OrderView, DeedError> {
+        self.act_on(|ledger| ledger.by_id(id), deed)
+    }
+
+    fn act_on(
+        &self,
+        find: impl FnOnce(&Ledger) -> Option<Place>,
+        deed: Deed,
+    ) -> Result<OrderView, DeedError> {
+        let (done, _receipts) = self.work(|ledger, now_ms| {
+            let place = find(ledger).ok_or(DeedError::NotFound)?;
+            ledger.apply(place, now_ms, |order| match deed {
+                Deed::Pay => order.pay(now_ms).map(Some),
+                Deed::Decline => order.decline(now_ms).map(Some),
+                Deed::FailAttempt => order.fail_attempt(now_ms).map(Some),
+                Deed::Expire => order.expire(now_ms).map(Some),
+                Deed::Cancel => order.cancel(now_ms).map(Some),
+                Deed::Reverse => order.reverse(None, now_ms).map(Some),
+                Deed::Refund => order.refund(None, order.deposited - order.refunded, now_ms),
+            })?;
+            Ok(ledger.order(place).view())
+        });
+        done
+    }
+
+    pub fn entry(&self, number: &str) -> Option<LedgerEntry> {
+        let (order, _receipts) =
+            self.work(|ledger, _| ledger.by_number(number).map(|at| ledger.order(at).view()));
+        order.map(|order| LedgerEntry { order, calls: self.door.calls.of_number(number) })
+    }
+
+    pub fn view_by_id<R>(&self, id: &str, look: impl FnOnce(&Order) -> R) -> Option<R> {
+        self.work(|ledger, _| ledger.by_id(id).map(|at| look(ledger.order(at)))).0
+    }
+
+    /// Every committed order, oldest first.
+    pub fn entries(&self) -> Vec<LedgerEntry> {
+        let (orders, _receipts) =
+            self.work(|ledger, _| ledger.orders().iter().map(Order::view).collect::<Vec<_>>());
+        let with_calls = |order: OrderView| {
+            let calls = self.door.calls.of_number(&order.number);
+            LedgerEntry { order, calls }
+        };
+        orders.into_iter().map(with_calls).collect()
+    }
+
+    pub async fn reset(&self) {
+        self.door.reset().await;
+        self.callbacks.reset();
+        locked(&self.ledger).reset();
+    }
+}

@@ -1,0 +1,179 @@
+//! The part of the control API that concerns orders: what the payer and the bank do to them, and
+//! the callbacks about them.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Body, Shared, problem};
+use crate::sandbox::bank::{Bank, Deed, DeedError};
+use crate::sandbox::callbacks::{Message, Policy, ReleaseOrder};
+use crate::sandbox::door::PartnerName;
+use crate::sandbox::order::{NewOrder, Order, Protocol};
+use crate::sandbox::world::World;
+use crate::sandbox::{odnakassa, sber};
+
+const FOREIGN_LIFE_MS: i64 = 20 * 60 * 1000;
+
+pub fn router() -> Router<Arc<World>> {
+    Router::new()
+        .route("/control/{partner}/orders", get(list_orders).post(register_foreign))
+        .route("/control/{partner}/orders/{number}", get(show_order))
+        .route("/control/{partner}/orders/{number}/callback", post(send_callback))
+        .route("/control/{partner}/orders/{number}/{deed}", post(act))
+        .route("/control/{partner}/callbacks", get(show_callbacks).put(set_policy))
+        .route("/control/{partner}/callbacks/release", post(release))
+}
+
+fn bank(world: &World, partner: PartnerName) -> Result<&Arc<Bank>, Response> {
+    world.bank(partner).ok_or_else(|| problem(StatusCode::NOT_FOUND, "this partner has no orders"))
+}
+
+fn no_such_order() -> Response {
+    problem(StatusCode::NOT_FOUND, "no such order")
+}
+
+async fn list_orders(
+    State(world): Shared,
+    Path(partner): Path<PartnerName>,
+) -> Result<Json<Value>, Response> {
+    Ok(Json(json!({"items": bank(&world, partner)?.entries()})))
+}
+
+async fn show_order(
+    State(world): Shared,
+    Path((partner, number)): Path<(PartnerName, String)>,
+) -> Result<Response, Response> {
+    let entry = bank(&world, partner)?.entry(&number).ok_or_else(no_such_order)?;
+    Ok(Json(entry).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Foreign {
+    number: String,
+    amount: i64,
+}
+
+/// As if another system that shares our login had registered it.
+async fn register_foreign(
+    State(world): Shared,
+    Path(partner): Path<PartnerName>,
+    Body(Foreign { number, amount }): Body<Foreign>,
+) -> Result<Response, Response> {
+    let protocol = match partner {
+        PartnerName::Sber => Protocol::SberClassic,
+        PartnerName::Odnakassa | PartnerName::Catalog | PartnerName::Recommendations => {
+            Protocol::Odnakassa
+        }
+    };
+    let (registered, _receipts) = bank(&world, partner)?.work(|ledger, now_ms| {
+        let asked = NewOrder {
+            protocol,
+            number,
+            amount,
+            two_stage: false,
+            description: "another system's order".into(),
+            return_url: "https://another-shop.example/return".into(),
+            fail_url: None,
+            params: Vec::new(),
+            expires_at_ms: now_ms + FOREIGN_LIFE_MS,
+            effects: Default::default(),
+        };
+        ledger.commit_foreign(asked, now_ms).map(|place| ledger.order(place).view())
+    });
+    match registered {
+        Ok(order) => Ok((StatusCode::CREATED, Json(order)).into_response()),
+        Err(_taken) => Err(problem(StatusCode::CONFLICT, "the number is taken")),
+    }
+}
+
+async fn act(
+    State(world): Shared,
+    Path((partner, number, deed)): Path<(PartnerName, String, Deed)>,
+) -> Result<Response, Response> {
+    match bank(&world, partner)?.act(&number, deed) {
+        Ok(order) => Ok(Json(order).into_response()),
+        Err(DeedError::NotFound) => Err(no_such_order()),
+        Err(DeedError::Refused(refusal)) => {
+            Err(problem(StatusCode::CONFLICT, &refusal.to_string()))
+        }
+    }
+}
+
+/// A callback of any content, true or not.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Crafted {
+    /// `deposited`, `payment.succeeded`, …
+    kind: String,
+    /// Sber: 1 success, 0 failure.
+    #[serde(default = "one")]
+    status: i64,
+    #[serde(default)]
+    policy: Policy,
+}
+
+fn one() -> i64 {
+    1
+}
+
+async fn send_callback(
+    State(world): Shared,
+    Path((partner, number)): Path<(PartnerName, String)>,
+    Body(crafted): Body<Crafted>,
+) -> Result<StatusCode, Response> {
+    let bank = bank(&world, partner)?;
+    let craft = |order: &Order, now_ms| -> Message {
+        match partner {
+            PartnerName::Odnakassa => odnakassa::message(order, &crafted.kind, now_ms),
+            PartnerName::Sber | PartnerName::Catalog | PartnerName::Recommendations => {
+                sber::message(order, &crafted.kind, crafted.status)
+            }
+        }
+    };
+    let (message, _receipts) =
+        bank.work(|ledger, now_ms| Some(craft(ledger.order(ledger.by_number(&number)?), now_ms)));
+    bank.callbacks.dispatch(message.ok_or_else(no_such_order)?, &crafted.policy).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn show_callbacks(
+    State(world): Shared,
+    Path(partner): Path<PartnerName>,
+) -> Result<Json<Value>, Response> {
+    let callbacks = &bank(&world, partner)?.callbacks;
+    Ok(Json(json!({"policy": callbacks.policy(), "items": callbacks.book()})))
+}
+
+async fn set_policy(
+    State(world): Shared,
+    Path(partner): Path<PartnerName>,
+    Body(policy): Body<Policy>,
+) -> Result<Json<Policy>, Response> {
+    let callbacks = &bank(&world, partner)?.callbacks;
+    callbacks.set_policy(policy);
+    Ok(Json(callbacks.policy()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Release {
+    #[serde(default)]
+    order: ReleaseOrder,
+}
+
+async fn release(
+    State(world): Shared,
+    Path(partner): Path<PartnerName>,
+    Body(Release { order }): Body<Release>,
+) -> Result<Json<Value>, Response> {
+    let released = bank(&world, partner)?.callbacks.release(order).await;
+    Ok(Json(json!({"released": released})))
+}

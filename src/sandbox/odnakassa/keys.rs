@@ -1,0 +1,65 @@
+//! Idempotency keys: kept for a day, and in progress while their first call is.
+
+use std::sync::Arc;
+
+use super::Odnakassa;
+use super::object::Problem;
+use crate::sandbox::bank::Bank;
+use crate::sandbox::ledger::{Ledger, Place, UsedKey};
+
+const KEPT_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// What a key means on arrival.
+#[derive(Debug)]
+pub enum Reserved {
+    /// Never seen: the call may be executed.
+    Fresh(KeyInUse),
+    /// Seen with the same content: the answer is that payment as it is now.
+    Replay(Place),
+}
+
+/// A key in progress. Dropped without [`settle`](KeyInUse::settle), it was never used.
+#[derive(Debug)]
+pub struct KeyInUse {
+    bank: Arc<Bank>,
+    key: String,
+}
+
+impl KeyInUse {
+    pub fn settle(&self, ledger: &mut Ledger, place: Place) {
+        if let Some(used) = ledger.keys.get_mut(&self.key) {
+            used.place = Some(place);
+        }
+    }
+}
+
+impl Drop for KeyInUse {
+    fn drop(&mut self) {
+        self.bank.work(|ledger, _| {
+            if ledger.keys.get(&self.key).is_some_and(|used| used.place.is_none()) {
+                ledger.keys.remove(&self.key);
+            }
+        });
+    }
+}
+
+impl Odnakassa {
+    pub(super) fn reserve(&self, key: &str, fingerprint: String) -> Result<Reserved, Problem> {
+        let (reserved, _receipts) = self.bank.work(|ledger, now_ms| {
+            match ledger.keys.get(key).filter(|used| now_ms - used.used_at_ms < KEPT_MS) {
+                Some(used) if used.fingerprint != fingerprint => Err(Problem::mismatch()),
+                Some(UsedKey { place: Some(place), .. }) => Ok(Some(*place)),
+                Some(UsedKey { place: None, .. }) => Err(Problem::in_progress()),
+                None => {
+                    let used = UsedKey { fingerprint, place: None, used_at_ms: now_ms };
+                    ledger.keys.insert(key.to_owned(), used);
+                    Ok(None)
+                }
+            }
+        });
+        Ok(match reserved? {
+            Some(place) => Reserved::Replay(place),
+            None => Reserved::Fresh(KeyInUse { bank: Arc::clone(&self.bank), key: key.to_owned() }),
+        })
+    }
+}

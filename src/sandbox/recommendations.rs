@@ -1,0 +1,98 @@
+//! Recommendations for ten customers; whoever else asks gets the 404 of a customer without any.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::get;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::door::{Caller, Door};
+use super::locked;
+use super::reply::Reply;
+
+#[derive(Debug)]
+pub struct Recommendations {
+    pub door: Arc<Door>,
+    customers: Mutex<BTreeMap<String, Value>>,
+}
+
+impl Recommendations {
+    pub fn new(door: Arc<Door>) -> Self {
+        Self { door, customers: Mutex::new(seeded()) }
+    }
+
+    /// The whole reply, any JSON.
+    pub fn put(&self, customer: &str, reply: Value) {
+        locked(&self.customers).insert(customer.to_owned(), reply);
+    }
+
+    pub fn remove(&self, customer: &str) -> bool {
+        locked(&self.customers).remove(customer).is_some()
+    }
+
+    pub fn list(&self) -> BTreeMap<String, Value> {
+        locked(&self.customers).clone()
+    }
+
+    pub async fn reset(&self) {
+        self.door.reset().await;
+        *locked(&self.customers) = seeded();
+    }
+}
+
+pub fn router(recommendations: Arc<Recommendations>) -> Router {
+    Router::new()
+        .route("/customers/{id}/recommendations", get(for_customer))
+        .route("/health", get(health))
+        .fallback(no_such_path)
+        .with_state(recommendations)
+}
+
+async fn for_customer(
+    State(system): State<Arc<Recommendations>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Response {
+    let door = Arc::clone(&system.door);
+    let number = id.clone();
+    door.pass(caller, "recommendations", Some(&number), move |_| {
+        match locked(&system.customers).get(&id) {
+            Some(reply) => Reply::json(StatusCode::OK, reply.clone(), "ok"),
+            None => Reply::json(
+                StatusCode::NOT_FOUND,
+                json!({"error": "no recommendations"}),
+                "not found",
+            ),
+        }
+    })
+    .await
+}
+
+async fn health(State(system): State<Arc<Recommendations>>, caller: Caller) -> Response {
+    let healthy = Reply::json(StatusCode::OK, json!({"status": "ok"}), "ok");
+    system.door.pass(caller, "health", None, |_| healthy).await
+}
+
+async fn no_such_path(State(system): State<Arc<Recommendations>>, caller: Caller) -> Response {
+    system.door.pass(caller, "unknown", None, |_| Reply::empty_page(StatusCode::NOT_FOUND)).await
+}
+
+fn seeded() -> BTreeMap<String, Value> {
+    const GOODS: [(&str, &str); 4] = [
+        ("p-2", "Чай зелёный / Green tea"),
+        ("p-8", "Мёд липовый / Linden honey"),
+        ("p-10", "Пряник тульский / Gingerbread"),
+        ("p-15", "Кружка / Mug"),
+    ];
+    let customer = |number: usize| {
+        let goods = GOODS.iter().cycle().skip(number % GOODS.len()).take(3);
+        let items: Vec<_> =
+            goods.map(|(id, name)| json!({"product_id": id, "name": name})).collect();
+        (format!("c-{number}"), json!({"items": items}))
+    };
+    (1..=10).map(customer).collect()
+}

@@ -1,0 +1,15 @@
+//! The simulated partners keep to the protocols' page, and every switch does what it says.
+//! One file a partner; `wire` is about connections.
+
+#[path = "sandbox/catalog.rs"]
+mod catalog;
+#[path = "sandbox/control.rs"]
+mod control;
+#[path = "sandbox/odnakassa.rs"]
+mod odnakassa;
+#[path = "sandbox/sber.rs"]
+mod sber;
+#[path = "sandbox/shop.rs"]
+mod shop;
+#[path = "sandbox/wire.rs"]
+mod wire;
