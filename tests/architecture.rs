@@ -55,7 +55,7 @@ const HOUSE: &[Room] = &[
     room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio", "tracing"]),
 
     // the partners' stand-in is written against their protocols, not against our code
-    room("sandbox", &[], &["axum", "http", "http_body_util", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "reqwest", "hmac", "sha2", "subtle", "fastrand", "time", "uuid", "thiserror", "tracing"]),
+    room("sandbox", &[], &["axum", "http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "reqwest", "hmac", "sha2", "fastrand", "humantime", "time", "uuid", "thiserror", "tracing"]),
 ];
 
 const VENDOR: &[&str] = &[

@@ -104,25 +104,24 @@ impl Door {
         if delay_after_ms > 0 {
             tokio::time::sleep(Duration::from_millis(delay_after_ms)).await;
         }
-        match answer {
-            Answer::Hang => future::pending().await,
-            Answer::Drop => {
-                ticket.ends(Outcome::Dropped);
-                if let Some(connection) = caller.connection {
-                    connection.cut();
-                }
-                Response::default()
-            }
-            Answer::DropMidBody => {
-                ticket.ends(Outcome::Dropped);
-                reply.disfigured(Answer::DropMidBody, shape)
-            }
-            answer => {
-                let response = reply.disfigured(answer, shape);
-                ticket.answered(response.status().as_u16());
-                response
-            }
+        if matches!(answer, Answer::Hang) {
+            future::pending::<()>().await;
         }
+        if matches!(answer, Answer::Drop) {
+            ticket.ends(Outcome::Dropped);
+            if let Some(connection) = caller.connection {
+                connection.cut();
+            }
+            return Response::default();
+        }
+        let breaks_off = matches!(answer, Answer::DropMidBody);
+        let response = reply.disfigured(answer, shape);
+        if breaks_off {
+            ticket.ends(Outcome::Dropped);
+        } else {
+            ticket.answered(response.status().as_u16());
+        }
+        response
     }
 }
 

@@ -318,7 +318,7 @@ fn url_of(address: SocketAddr) -> String {
     let host = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
+        IpAddr::V4(_) | IpAddr::V6(_) => address.ip(),
     };
     format!("http://{}", SocketAddr::new(host, address.port()))
 }

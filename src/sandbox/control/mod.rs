@@ -55,12 +55,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let bytes = if bytes.is_empty() { Bytes::from_static(b"{}") } else { bytes };
         serde_json::from_slice(&bytes)
             .map(Self)
-            .map_err(|error| problem(StatusCode::BAD_REQUEST, &error.to_string()))
+            .map_err(|error| problem(StatusCode::BAD_REQUEST, &error.to_string()).into_response())
     }
 }
 
-fn problem(status: StatusCode, error: &str) -> Response {
-    (status, Json(json!({"error": error}))).into_response()
+/// A refusal: its status, and why.
+type Refused = (StatusCode, Json<Value>);
+
+fn problem(status: StatusCode, error: &str) -> Refused {
+    (status, Json(json!({"error": error})))
 }
 
 async fn overview(State(world): Shared) -> Json<Value> {
@@ -106,7 +109,8 @@ async fn advance_clock(State(world): Shared, Body(Advance { advance }): Body<Adv
             world.advance_ms(by_ms);
             Json(world.clock_view()).into_response()
         }
-        None => problem(StatusCode::BAD_REQUEST, "advance must be a duration such as 20m"),
+        None => problem(StatusCode::BAD_REQUEST, "advance must be a duration such as 20m")
+            .into_response(),
     }
 }
 
@@ -179,7 +183,7 @@ async fn remove_fault(
 ) -> Response {
     match world.door(partner).faults.remove(id) {
         true => StatusCode::NO_CONTENT.into_response(),
-        false => problem(StatusCode::NOT_FOUND, "no such fault"),
+        false => problem(StatusCode::NOT_FOUND, "no such fault").into_response(),
     }
 }
 
@@ -215,7 +219,7 @@ async fn put_product(
 async fn remove_product(State(world): Shared, Path(id): Path<String>) -> Response {
     match world.catalog.remove(&id) {
         true => StatusCode::NO_CONTENT.into_response(),
-        false => problem(StatusCode::NOT_FOUND, "no such product"),
+        false => problem(StatusCode::NOT_FOUND, "no such product").into_response(),
     }
 }
 
@@ -235,6 +239,6 @@ async fn put_customer(
 async fn remove_customer(State(world): Shared, Path(id): Path<String>) -> Response {
     match world.recommendations.remove(&id) {
         true => StatusCode::NO_CONTENT.into_response(),
-        false => problem(StatusCode::NOT_FOUND, "no such customer"),
+        false => problem(StatusCode::NOT_FOUND, "no such customer").into_response(),
     }
 }

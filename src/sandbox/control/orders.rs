@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Body, Shared, problem};
+use super::{Body, Refused, Shared, problem};
 use crate::sandbox::bank::{Bank, Deed, DeedError};
 use crate::sandbox::callbacks::{Message, Policy, ReleaseOrder};
 use crate::sandbox::door::PartnerName;
@@ -31,25 +31,25 @@ pub fn router() -> Router<Arc<World>> {
         .route("/control/{partner}/callbacks/release", post(release))
 }
 
-fn bank(world: &World, partner: PartnerName) -> Result<&Arc<Bank>, Response> {
+fn bank(world: &World, partner: PartnerName) -> Result<&Arc<Bank>, Refused> {
     world.bank(partner).ok_or_else(|| problem(StatusCode::NOT_FOUND, "this partner has no orders"))
 }
 
-fn no_such_order() -> Response {
+fn no_such_order() -> Refused {
     problem(StatusCode::NOT_FOUND, "no such order")
 }
 
 async fn list_orders(
     State(world): Shared,
     Path(partner): Path<PartnerName>,
-) -> Result<Json<Value>, Response> {
+) -> Result<Json<Value>, Refused> {
     Ok(Json(json!({"items": bank(&world, partner)?.entries()})))
 }
 
 async fn show_order(
     State(world): Shared,
     Path((partner, number)): Path<(PartnerName, String)>,
-) -> Result<Response, Response> {
+) -> Result<Response, Refused> {
     let entry = bank(&world, partner)?.entry(&number).ok_or_else(no_such_order)?;
     Ok(Json(entry).into_response())
 }
@@ -66,7 +66,7 @@ async fn register_foreign(
     State(world): Shared,
     Path(partner): Path<PartnerName>,
     Body(Foreign { number, amount }): Body<Foreign>,
-) -> Result<Response, Response> {
+) -> Result<Response, Refused> {
     let protocol = match partner {
         PartnerName::Sber => Protocol::SberClassic,
         PartnerName::Odnakassa | PartnerName::Catalog | PartnerName::Recommendations => {
@@ -97,7 +97,7 @@ async fn register_foreign(
 async fn act(
     State(world): Shared,
     Path((partner, number, deed)): Path<(PartnerName, String, Deed)>,
-) -> Result<Response, Response> {
+) -> Result<Response, Refused> {
     match bank(&world, partner)?.act(&number, deed) {
         Ok(order) => Ok(Json(order).into_response()),
         Err(DeedError::NotFound) => Err(no_such_order()),
@@ -128,7 +128,7 @@ async fn send_callback(
     State(world): Shared,
     Path((partner, number)): Path<(PartnerName, String)>,
     Body(crafted): Body<Crafted>,
-) -> Result<StatusCode, Response> {
+) -> Result<StatusCode, Refused> {
     let bank = bank(&world, partner)?;
     let craft = |order: &Order, now_ms| -> Message {
         match partner {
@@ -147,7 +147,7 @@ async fn send_callback(
 async fn show_callbacks(
     State(world): Shared,
     Path(partner): Path<PartnerName>,
-) -> Result<Json<Value>, Response> {
+) -> Result<Json<Value>, Refused> {
     let callbacks = &bank(&world, partner)?.callbacks;
     Ok(Json(json!({"policy": callbacks.policy(), "items": callbacks.book()})))
 }
@@ -156,7 +156,7 @@ async fn set_policy(
     State(world): Shared,
     Path(partner): Path<PartnerName>,
     Body(policy): Body<Policy>,
-) -> Result<Json<Policy>, Response> {
+) -> Result<Json<Policy>, Refused> {
     let callbacks = &bank(&world, partner)?.callbacks;
     callbacks.set_policy(policy);
     Ok(Json(callbacks.policy()))
@@ -173,7 +173,7 @@ async fn release(
     State(world): Shared,
     Path(partner): Path<PartnerName>,
     Body(Release { order }): Body<Release>,
-) -> Result<Json<Value>, Response> {
+) -> Result<Json<Value>, Refused> {
     let released = bank(&world, partner)?.callbacks.release(order).await;
     Ok(Json(json!({"released": released})))
 }
