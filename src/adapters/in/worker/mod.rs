@@ -1,1 +1,117 @@
-//! To be written.
+//! The loop that runs due tasks: it takes no more than the partners' guards would let through, so
+//! that a dead partner leaves the database in peace and a healed one is not stormed.
+
+mod housekeeping;
+mod lanes;
+
+pub use housekeeping::Housekeeping;
+
+use crate::core::domain::registration::Provider;
+use crate::core::ports::events::{Event, Events};
+use crate::core::ports::orders::{Claimed, StorageError};
+use crate::core::use_cases::run_tasks::RunTasks;
+use lanes::Lanes;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// A claim that takes longer is given up: the loop must outlive a database that hangs.
+const CLAIM_LIMIT: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub struct Worker {
+    pub tasks: Arc<RunTasks>,
+    pub events: Arc<dyn Events>,
+    /// `TASK_WORKERS`: runs at a time.
+    pub workers: usize,
+    /// `TASK_POLL_INTERVAL`.
+    pub poll_interval: Duration,
+    /// Rings when another instance says that something became due.
+    pub hints: Option<Arc<Notify>>,
+    /// Runs are spawned here, so that shutdown can wait for them.
+    pub tracker: TaskTracker,
+    pub stop: CancellationToken,
+}
+
+impl Worker {
+    /// Claims and runs until it is stopped; runs that have begun go on in the tracker.
+    pub async fn run(self) {
+        let lanes = Arc::new(Lanes::new(self.workers, self.tasks.router.providers().collect()));
+        while !self.stop.is_cancelled() {
+            let found = self.claim_round(&lanes).await;
+            if found {
+                continue;
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => break,
+                () = self.tasks.watch.due() => {}
+                () = self.hinted() => {}
+                () = lanes.freed() => {}
+                () = sleep(self.pause()) => {}
+            }
+        }
+    }
+
+    /// One claim for each lane that has capacity. `true` when a lane may have more.
+    async fn claim_round(&self, lanes: &Arc<Lanes>) -> bool {
+        let mut more = false;
+        for lane in lanes.in_turn() {
+            let limit = lanes.room(lane).min(self.share(lane));
+            if limit == 0 {
+                continue;
+            }
+            match timeout(CLAIM_LIMIT, self.tasks.claim(lane, limit)).await {
+                Ok(Ok(claimed)) => {
+                    self.events.record(&Event::TaskPoll);
+                    more |= claimed.len() == limit;
+                    claimed.into_iter().for_each(|claimed| self.spawn(lanes, lane, claimed));
+                }
+                Ok(Err(StorageError::Unavailable)) | Err(_) => {
+                    tracing::warn!("tasks cannot be claimed: the storage does not answer");
+                    return false;
+                }
+                Ok(Err(fault @ StorageError::Corrupt(_))) => {
+                    tracing::error!(%fault, "tasks cannot be claimed");
+                    return false;
+                }
+            }
+        }
+        more && lanes.any_room()
+    }
+
+    /// Live requests go first: a quarter of what the guards would let through, and at least one.
+    fn share(&self, lane: Option<Provider>) -> usize {
+        let free = |provider| self.tasks.router.capacity(provider).free;
+        let free = match lane {
+            Some(provider) => free(provider),
+            None => self.tasks.router.providers().map(free).max().unwrap_or(0),
+        };
+        if free == 0 { 0 } else { (free / 4).max(1) }
+    }
+
+    fn spawn(&self, lanes: &Arc<Lanes>, lane: Option<Provider>, claimed: Claimed) {
+        let (tasks, place) = (Arc::clone(&self.tasks), lanes.enter(lane));
+        self.tracker.spawn(async move {
+            let (order_id, task_id) = (claimed.order_id, claimed.task_id);
+            if let Err(fault) = tasks.run_claimed(claimed).await {
+                tracing::error!(%order_id, %task_id, %fault, "a task's result could not be stored");
+            }
+            drop(place);
+        });
+    }
+
+    async fn hinted(&self) {
+        match &self.hints {
+            Some(hints) => hints.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Instances that were started together shall not poll together.
+    fn pause(&self) -> Duration {
+        self.poll_interval.mul_f64(0.75 + fastrand::f64() / 2.0)
+    }
+}
