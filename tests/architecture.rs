@@ -50,7 +50,7 @@ const HOUSE: &[Room] = &[
 
     // the frame knows everything
     room("bootstrap", &[""], &["anyhow", "axum", "tokio", "tokio_util", "tracing", "sqlx", "secrecy", "fastrand", "uuid"]),
-    room("config", &["core", "adapters"], &["envy", "humantime", "secrecy", "serde", "thiserror", "reqwest::Url", "tracing_subscriber::EnvFilter"]),
+    room("config", &["core", "adapters"], &["envy", "humantime", "secrecy", "serde", "thiserror", "tracing_subscriber::EnvFilter"]),
     room("telemetry", &["config"], &["tracing", "tracing_subscriber", "tracing_opentelemetry", "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "thiserror"]),
     room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio", "tracing"]),
 

@@ -1,7 +1,9 @@
 //! The configuration as an operator meets it: what is in force, what is refused and how that is
 //! told, and that no secret is ever shown.
 
-use order_service::config::{Config, Problem, Problems, SberCredentials};
+use order_service::adapters::out::sber::Credentials;
+use order_service::adapters::resilience::breaker::SlowAs;
+use order_service::config::{Config, Problem, Problems};
 use order_service::core::domain::registration::Provider;
 use secrecy::ExposeSecret;
 use std::ffi::OsString;
@@ -44,7 +46,7 @@ fn effective<'a>(config: &'a Config, name: &str) -> &'a str {
 #[test]
 fn the_required_variables_are_enough() {
     let (config, _) = read(&[]).unwrap();
-    assert_eq!(config.sber.system.http.base_url.as_str(), "https://bank.example/payment/rest/");
+    assert_eq!(config.sber.base_url.as_str(), "https://bank.example/payment/rest/");
     assert_eq!(config.payment.providers, [Provider::Sber, Provider::OdnaKassa]);
     assert_eq!(config.return_urls.hosts, ["shop.example"]);
     assert!(!config.return_urls.loopback_http);
@@ -59,42 +61,48 @@ fn every_system_has_the_defaults_of_its_column() {
     #[rustfmt::skip]
     let expected = [
         //          connect read   call   permits queue min  rate   slow       probes attempts
-        ("sber",            2_000, 10_000, 15_000,  20,     5,    10,  0.30,  "failure", 1,     3),
-        ("odnakassa",       5_000, 30_000, 36_000,  30,     5,    10,  0.30,  "failure", 1,     3),
-        ("catalog",         1_000,  2_000,  4_000, 100,     0,    20,  0.50,  "rate",    3,     3),
-        ("recommendations",   500,  1_000,  2_500,  10,     0,    20,  0.50,  "ignore",  3,     1),
+        ("sber",            2_000, 10_000, 15_000,  20,     5,    10,  0.30,  SlowAs::Failure, 1,     3),
+        ("odnakassa",       5_000, 30_000, 36_000,  30,     5,    10,  0.30,  SlowAs::Failure, 1,     3),
+        ("catalog",         1_000,  2_000,  4_000, 100,     0,    20,  0.50,  SlowAs::Rate,    3,     3),
+        ("recommendations",   500,  1_000,  2_500,  10,     0,    20,  0.50,  SlowAs::Ignore,  3,     1),
     ];
+    let Config { sber, odnakassa, catalog, recommendations, .. } = &config;
     let systems = [
-        &config.sber.system,
-        &config.odnakassa.system,
-        &config.catalog.system,
-        &config.recommendations.system,
+        (&sber.timeouts, &sber.bulkhead, &sber.breaker, &sber.retry),
+        (&odnakassa.timeouts, &odnakassa.bulkhead, &odnakassa.breaker, &odnakassa.retry),
+        (&catalog.timeouts, &catalog.bulkhead, &catalog.breaker, &catalog.retry),
+        (
+            &recommendations.timeouts,
+            &recommendations.bulkhead,
+            &recommendations.breaker,
+            &recommendations.retry,
+        ),
     ];
-    for (row, system) in expected.iter().zip(systems) {
+    for ((row, system), health) in expected.iter().zip(systems).zip(&config.health) {
         let (name, connect, read, call, permits, queue, min, rate, slow, probes, attempts) = *row;
-        let prefix = name.to_uppercase();
-        assert_eq!(system.timeouts.connect, Duration::from_millis(connect), "{name}");
-        assert_eq!(system.timeouts.read, Duration::from_millis(read), "{name}");
-        assert_eq!(system.timeouts.call, Duration::from_millis(call), "{name}");
-        assert_eq!(system.http.read_timeout, system.timeouts.read, "{name}");
-        assert_eq!(system.bulkhead.max_concurrent, permits, "{name}");
-        assert_eq!(system.http.max_concurrent, permits, "{name}");
-        assert_eq!(system.bulkhead.max_queue, queue, "{name}");
-        assert_eq!(system.breaker.min_requests, min, "{name}");
-        assert!((system.breaker.failure_rate - rate).abs() < f64::EPSILON, "{name}");
-        assert_eq!(effective(&config, &format!("{prefix}_CB_SLOW_AS")), slow);
-        assert_eq!(system.breaker.half_open_max_in_flight, probes, "{name}");
-        assert_eq!(system.retry.max_attempts, attempts, "{name}");
-        assert_eq!(system.health.ttl, Duration::from_secs(30), "{name}");
+        let (timeouts, bulkhead, breaker, retry) = system;
+        assert_eq!(timeouts.connect, Duration::from_millis(connect), "{name}");
+        assert_eq!(timeouts.read, Duration::from_millis(read), "{name}");
+        assert_eq!(timeouts.call, Duration::from_millis(call), "{name}");
+        assert_eq!(bulkhead.max_concurrent, permits, "{name}");
+        assert_eq!(bulkhead.max_queue, queue, "{name}");
+        assert_eq!(breaker.min_requests, min, "{name}");
+        assert!((breaker.failure_rate - rate).abs() < f64::EPSILON, "{name}");
+        assert_eq!(breaker.slow_as, slow, "{name}");
+        assert_eq!(breaker.half_open_max_in_flight, probes, "{name}");
+        assert_eq!(retry.max_attempts, attempts, "{name}");
+        assert_eq!(health.system.as_str(), name);
+        assert_eq!(health.url.path(), "/health", "{name}");
+        assert_eq!(health.ttl, Duration::from_secs(30), "{name}");
     }
 }
 
 #[test]
 fn one_variable_changes_one_thing() {
     let config = config(&[("SBER_CB_FAILURE_RATE", "0.50"), ("CATALOG_CALL_TIMEOUT", "1m 30s")]);
-    assert!((config.sber.system.breaker.failure_rate - 0.5).abs() < f64::EPSILON);
-    assert!((config.odnakassa.system.breaker.failure_rate - 0.3).abs() < f64::EPSILON);
-    assert_eq!(config.catalog.system.timeouts.call, Duration::from_secs(90));
+    assert!((config.sber.breaker.failure_rate - 0.5).abs() < f64::EPSILON);
+    assert!((config.odnakassa.breaker.failure_rate - 0.3).abs() < f64::EPSILON);
+    assert_eq!(config.catalog.timeouts.call, Duration::from_secs(90));
     assert_eq!(effective(&config, "SBER_CB_FAILURE_RATE"), "0.50");
 }
 
@@ -277,7 +285,7 @@ fn a_secret_may_come_from_a_file_without_its_last_newline() {
         ("ODNAKASSA_API_KEY", ""),
         ("ODNAKASSA_API_KEY_FILE", path),
     ]);
-    let SberCredentials::Password { password, .. } = &config.sber.credentials else {
+    let Credentials::Login { password, .. } = &config.sber.credentials else {
         panic!("a password was given");
     };
     assert_eq!(password.expose_secret(), "from-a-file");
@@ -372,6 +380,6 @@ fn the_sandbox_lends_what_is_missing_and_the_environment_wins() {
         ("SBER_TOKEN", "own"),
     ]);
     assert_eq!(own.payment.return_url, "http://localhost:9000/docs");
-    assert_eq!(own.sber.system.http.base_url.as_str(), "http://127.0.0.1:1/");
-    assert!(matches!(own.sber.credentials, SberCredentials::Token(_)));
+    assert_eq!(own.sber.base_url.as_str(), "http://127.0.0.1:1/");
+    assert!(matches!(own.sber.credentials, Credentials::Token(_)));
 }

@@ -3,14 +3,11 @@
 
 use super::problem::{Problem, Problems};
 use super::rows::{Default, Row, Shown};
+use super::secret::{mask, printable, read_secret};
+use super::typos::{Names, Unknown};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
-
-/// A secret is a word, not a book; a device that never ends is not read for ever.
-const LONGEST_SECRET_BYTES: u64 = 64 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Environment {
@@ -192,113 +189,22 @@ impl Environment {
         }
     }
 
-    /// A misspelt variable would leave its default in force in silence.
+    /// A misspelt variable would leave its default in force in silence. Its value is not told: a
+    /// misspelt secret is a secret.
     fn look_for_typos(&mut self) {
-        let unknown: Vec<_> =
-            self.set.keys().filter(|name| !self.rows.contains_key(*name)).cloned().collect();
-        for name in unknown {
-            let resembles = self
-                .rows
-                .keys()
-                .filter(|row| !self.set.contains_key(*row) && distance(row, &name) <= 2)
-                .min_by_key(|row| distance(row, &name))
-                .cloned();
-            let prefixed = |p: &&&str| !p.is_empty() && name.starts_with(**p);
-            let prefix = self.prefixes.iter().find(prefixed).copied();
-            match (prefix, resembles) {
-                (Some(_), Some(row)) => {
-                    self.unknown(&name, &format!("another name: did you mean {row}?"));
-                }
-                (Some(prefix), None) if is_of_a_system(prefix) && !is_a_service_link(&name) => {
-                    self.unknown(
-                        &name,
-                        &format!("another name: no {prefix}… variable is so called"),
-                    );
-                }
-                (None, Some(row)) => {
-                    let expected = format!("another name: did you mean {row}?");
-                    self.warnings.push(Problem { variable: name, holds: None, expected });
-                }
-                (Some(_) | None, None) => {}
+        let found = Names { known: &self.rows, set: &self.set, prefixes: &self.prefixes }.unknown();
+        for Unknown { variable, expected, ours } in found {
+            if ours {
+                self.push(&variable, Some("***".into()), &expected);
+            } else {
+                self.warnings.push(Problem { variable, holds: Some("***".into()), expected });
             }
         }
     }
-
-    /// Its value is not told: a misspelt secret is a secret.
-    fn unknown(&mut self, name: &str, expected: &str) {
-        self.push(name, Some("***".into()), expected);
-    }
-}
-
-fn is_of_a_system(prefix: &str) -> bool {
-    use crate::core::ports::unavailable::System;
-    System::ALL.into_iter().any(|system| super::rows::prefix(system) == prefix)
-}
-
-/// Kubernetes tells every pod of the services around it: `CATALOG_SERVICE_HOST`, `CATALOG_PORT`,
-/// `CATALOG_PORT_8080_TCP_ADDR`.
-fn is_a_service_link(name: &str) -> bool {
-    name.ends_with("_SERVICE_HOST")
-        || name.contains("_SERVICE_PORT")
-        || name.ends_with("_PORT")
-        || name.split_once("_PORT_").is_some_and(|(_, r)| r.starts_with(|c: char| c.is_numeric()))
-}
-
-fn read_secret(path: &str) -> Result<String, String> {
-    let mut text = String::new();
-    let file = File::open(path).map_err(|error| error.kind().to_string())?;
-    file.take(LONGEST_SECRET_BYTES)
-        .read_to_string(&mut text)
-        .map_err(|error| error.kind().to_string())?;
-    let secret = text.trim_end_matches(['\r', '\n']);
-    if secret.is_empty() { Err("it is empty".into()) } else { Ok(secret.to_owned()) }
-}
-
-fn mask(value: &str, shown: Shown) -> String {
-    match shown {
-        Shown::Plainly => value.to_owned(),
-        Shown::Never => "***".into(),
-        Shown::WithoutPassword => without_password(value),
-    }
-}
-
-/// Of a URL, everything but the password; of anything else, nothing.
-fn without_password(value: &str) -> String {
-    let told = match (value.split_once("://"), value.rsplit_once('@')) {
-        _ if value.contains("password=") => None,
-        (None, _) => value.strip_prefix("sqlite:").map(|_| value.to_owned()),
-        (Some(_), None) => Some(value.to_owned()),
-        (Some((scheme, rest)), Some((_, place))) => {
-            rest.split([':', '@']).next().map(|user| format!("{scheme}://{user}:***@{place}"))
-        }
-    };
-    told.unwrap_or_else(|| "***".into())
-}
-
-fn printable(text: &str) -> String {
-    const LONGEST: usize = 100;
-    let cut = text.chars().count() > LONGEST;
-    let head: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    if cut { head + "…" } else { head }
 }
 
 /// What a field's type expected, out of the sentence of `envy` or serde.
 fn expectation(error: &envy::Error) -> String {
     let text = error.to_string();
     text.rsplit_once("expected ").map_or(text.as_str(), |(_, expected)| expected).to_owned()
-}
-
-/// How many letters differ (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.bytes().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[other.len()]
 }

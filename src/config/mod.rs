@@ -10,6 +10,8 @@ mod words;
 
 mod environment;
 mod problem;
+mod secret;
+mod typos;
 
 mod payment;
 mod service;
@@ -19,24 +21,30 @@ mod vendors;
 pub use payment::{ReturnUrls, WorkerConfig};
 pub use problem::{Problem, Problems};
 pub use service::{DatabaseConfig, LimitsConfig, LogConfig, ServiceConfig, ShutdownConfig};
-pub use system::{HealthConfig, SystemConfig};
-pub use vars::{EmptyOn, LogFormat, ReadinessExternal, SberProtocol};
-pub use vendors::{
-    CatalogSettings, OdnaKassaSettings, RecommendationsSettings, SberCredentials, SberSettings,
-};
+pub use system::HealthConfig;
+pub use vars::{EmptyOn, LogFormat, ReadinessExternal};
 
+use crate::adapters::out::catalog::CatalogConfig;
+use crate::adapters::out::odnakassa::OdnaKassaConfig;
+use crate::adapters::out::recommendations::RecommendationsConfig;
+use crate::adapters::out::sber::SberConfig;
 use crate::core::domain::policy::PaymentPolicy;
 use environment::Environment;
 use std::ffi::OsString;
+use std::time::Duration;
 
 /// Everything that can be set, valid as a whole.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub service: ServiceConfig,
-    pub sber: SberSettings,
-    pub odnakassa: OdnaKassaSettings,
-    pub catalog: CatalogSettings,
-    pub recommendations: RecommendationsSettings,
+    pub sber: SberConfig,
+    pub odnakassa: OdnaKassaConfig,
+    pub catalog: CatalogConfig,
+    /// `CATALOG_MAX_PRICE_AGE`: an older price serves no order.
+    pub max_price_age: Duration,
+    pub recommendations: RecommendationsConfig,
+    pub recommendations_empty_on: EmptyOn,
+    pub health: [HealthConfig; 4],
     pub payment: PaymentPolicy,
     pub return_urls: ReturnUrls,
     pub worker: WorkerConfig,
@@ -86,15 +94,17 @@ impl Config {
     fn assemble(mut env: Environment, sandbox: bool) -> Result<(Self, Vec<Problem>), Problems> {
         let service = service::read(&mut env);
         let instance = service.instance_id.clone();
-        let sber = vendors::sber(&mut env, instance.as_str());
-        let odnakassa = vendors::odnakassa(&mut env, instance.as_str());
-        let catalog = vendors::catalog(&mut env, instance.as_str());
-        let recommendations = vendors::recommendations(&mut env, instance.as_str());
+        let id = instance.as_str();
+        let (sber, sber_health) = vendors::sber(&mut env, id);
+        let (odnakassa, odnakassa_health) = vendors::odnakassa(&mut env, id);
+        let (catalog, max_price_age, catalog_health) = vendors::catalog(&mut env, id);
+        let (recommendations, recommendations_empty_on, recommendations_health) =
+            vendors::recommendations(&mut env, id);
         let around = payment::Surroundings {
             instance,
             request_timeout: service.limits.request_timeout,
-            sber_call: sber.system.timeouts.call,
-            odnakassa_call: odnakassa.system.timeouts.call,
+            sber_call: sber.timeouts.call,
+            odnakassa_call: odnakassa.timeouts.call,
             sandbox,
         };
         let (payment, return_urls, worker) = payment::read(&mut env, around);
@@ -104,7 +114,10 @@ impl Config {
             sber,
             odnakassa,
             catalog,
+            max_price_age,
             recommendations,
+            recommendations_empty_on,
+            health: [sber_health, odnakassa_health, catalog_health, recommendations_health],
             payment,
             return_urls,
             worker,

@@ -3,7 +3,6 @@
 use super::environment::Environment;
 use super::rows;
 use super::vars::{PaymentVars, TaskVars, UnavailableMode};
-use super::words::Flag;
 use crate::core::domain::ids::InstanceId;
 use crate::core::domain::policy::PaymentPolicy;
 use crate::core::domain::registration::Provider;
@@ -64,10 +63,10 @@ pub(super) fn read(
     let policy = PaymentPolicy {
         providers: payment.providers.0,
         return_url: payment.return_url.0.into(),
-        queueing: payment.unavailable_mode == UnavailableMode::Queue,
+        queueing: payment.unavailable_mode.0 == UnavailableMode::Queue,
         unknown_grace: payment.unknown_grace.0,
         poll_interval: payment.poll_interval.0,
-        failover_on_rejected: payment.failover_on_rejected == Flag::Yes,
+        failover_on_rejected: payment.failover_on_rejected.0,
         number_prefix: payment.number_prefix.unwrap_or_default().0,
         sync_wait,
         queue_max: u64::from(task.queue_max.0),

@@ -63,10 +63,7 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
     check_what_is_not_built(env, &vars);
     let instance_id = vars.instance_id.map_or_else(host_name, |label| label.0);
     env.found_out("INSTANCE_ID", instance_id.as_str());
-    let format = vars.log_format.unwrap_or_else(|| {
-        if std::io::stderr().is_terminal() { LogFormat::Pretty } else { LogFormat::Json }
-    });
-    env.found_out("LOG_FORMAT", format.as_str());
+    let format = vars.log_format.map_or_else(|| format_for_stderr(env), |format| format.0);
     ServiceConfig {
         http_addr: vars.http_addr.0,
         admin_addr: vars.admin_addr.0,
@@ -81,7 +78,7 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
             max_inflight_requests: size(vars.max_inflight_requests.0),
             max_body_bytes: size(vars.max_body_bytes.0),
         },
-        readiness_external: vars.readiness_external,
+        readiness_external: vars.readiness_external.0,
         log: LogConfig { format, filter: vars.rust_log.0, export_spans: exports_spans(env) },
         shutdown: ShutdownConfig { grace: vars.shutdown_grace.0, timeout: vars.shutdown_timeout.0 },
     }
@@ -98,7 +95,7 @@ fn check_doors(env: &mut Environment, vars: &ServiceVars) {
 }
 
 fn check_auth(env: &mut Environment, vars: &ServiceVars, auth: &AuthVars) {
-    match auth.mode {
+    match auth.mode.map(|mode| mode.0) {
         Some(AuthMode::None) => {}
         Some(AuthMode::Jwt) => {
             env.refuse("AUTH_MODE", "none: this version cannot check tokens yet");
@@ -131,6 +128,16 @@ fn check_what_is_not_built(env: &mut Environment, vars: &ServiceVars) {
     if vars.rate_limit_burst.0 > 0 {
         env.refuse("RATE_LIMIT_BURST", "0: this version does not limit clients yet");
     }
+}
+
+fn format_for_stderr(env: &mut Environment) -> LogFormat {
+    let (format, word) = if std::io::stderr().is_terminal() {
+        (LogFormat::Pretty, "pretty")
+    } else {
+        (LogFormat::Json, "json")
+    };
+    env.found_out("LOG_FORMAT", word);
+    format
 }
 
 fn exports_spans(env: &Environment) -> bool {

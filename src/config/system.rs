@@ -1,49 +1,44 @@
-//! The knobs of one system outside, handed to the machines that turn by them.
+//! The knobs that every system outside has, handed to the machines that turn by them.
 
 use super::environment::Environment;
 use super::rows;
-use super::vars::{BreakerMode, BreakerWindow, SlowCalls, SystemVars};
-use crate::adapters::out::http_client::HttpConfig;
-use crate::adapters::resilience::breaker::{BreakerConfig, Mode, SlowAs, WindowKind};
+use super::vars::SystemVars;
+use crate::adapters::out::http_client::Url;
+use crate::adapters::resilience::breaker::BreakerConfig;
 use crate::adapters::resilience::settings::{BulkheadConfig, Fault, RetryConfig, TimeoutConfig};
 use crate::core::ports::unavailable::System;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// A probe that hangs for so long is lost, however short the system's calls are.
 const SHORTEST_PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 
-#[derive(Debug, Clone)]
-pub struct SystemConfig {
-    pub http: HttpConfig,
-    pub timeouts: TimeoutConfig,
-    pub bulkhead: BulkheadConfig,
-    pub breaker: BreakerConfig,
-    pub retry: RetryConfig,
-    pub health: HealthConfig,
+/// What each vendor's own config is made of.
+pub(super) struct SystemParts {
+    pub(super) base_url: Url,
+    pub(super) timeouts: TimeoutConfig,
+    pub(super) bulkhead: BulkheadConfig,
+    pub(super) breaker: BreakerConfig,
+    pub(super) retry: RetryConfig,
+    pub(super) health: HealthConfig,
 }
 
 /// How a system is asked whether it lives, apart from its business.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthConfig {
+    pub system: System,
     /// At the host's root, whatever the path of the base URL.
-    pub path: String,
+    pub url: Url,
     /// For how long an answer serves everyone who asks.
     pub ttl: Duration,
     pub timeout: Duration,
 }
 
-pub(super) fn read(env: &mut Environment, system: System, instance_id: &str) -> SystemConfig {
+pub(super) fn read(env: &mut Environment, system: System, instance_id: &str) -> SystemParts {
     let prefix = rows::prefix(system);
     let vars: SystemVars = env.group(prefix, &rows::of_system(system));
-    let config = SystemConfig {
-        http: HttpConfig {
-            base_url: vars.base_url.0.clone(),
-            connect_timeout: vars.connect_timeout.0,
-            read_timeout: vars.read_timeout.0,
-            max_concurrent: vars.max_concurrent.0,
-            ca_file: None,
-        },
+    let mut health_url = vars.base_url.0.clone();
+    health_url.set_path(&vars.health_path.0);
+    let parts = SystemParts {
         timeouts: TimeoutConfig {
             connect: vars.connect_timeout.0,
             read: vars.read_timeout.0,
@@ -63,39 +58,23 @@ pub(super) fn read(env: &mut Environment, system: System, instance_id: &str) -> 
             budget_min_per_sec: vars.retry_budget_min_per_sec.0,
         },
         health: HealthConfig {
-            path: vars.health_path.0,
+            system,
+            url: health_url,
             ttl: vars.health_ttl.0,
             timeout: vars.health_timeout.0,
         },
+        base_url: vars.base_url.0,
     };
-    check(env, prefix, &config);
-    config
-}
-
-impl SystemConfig {
-    /// The same with a certificate authority of its own.
-    pub(super) fn trusting(mut self, ca_file: Option<PathBuf>) -> Self {
-        self.http.ca_file = ca_file;
-        self
-    }
+    check(env, prefix, &parts);
+    parts
 }
 
 fn breaker(vars: &SystemVars, instance_id: &str) -> BreakerConfig {
     BreakerConfig {
-        mode: match vars.cb_mode {
-            BreakerMode::Off => Mode::Off,
-            BreakerMode::DryRun => Mode::DryRun,
-            BreakerMode::Enforce => Mode::Enforce,
-            BreakerMode::ForcedOpen => Mode::ForcedOpen,
-            BreakerMode::ForcedClosed => Mode::ForcedClosed,
-        },
+        mode: vars.cb_mode.0,
         canary_percent: u8::try_from(vars.cb_canary_percent.0).unwrap_or(100),
         instance_id: instance_id.to_owned(),
-        window: match vars.cb_window {
-            BreakerWindow::Count => WindowKind::Count,
-            BreakerWindow::Time => WindowKind::Time,
-            BreakerWindow::Consecutive => WindowKind::Consecutive,
-        },
+        window: vars.cb_window.0,
         window_size: vars.cb_window_size.0,
         window_duration: vars.cb_window_duration.0,
         window_buckets: vars.cb_window_buckets.0,
@@ -103,11 +82,7 @@ fn breaker(vars: &SystemVars, instance_id: &str) -> BreakerConfig {
         failure_rate: vars.cb_failure_rate.0,
         consecutive_failures: vars.cb_consecutive_failures.0,
         slow_call_threshold: vars.slow_call_threshold.0,
-        slow_as: match vars.cb_slow_as {
-            SlowCalls::Failure => SlowAs::Failure,
-            SlowCalls::Rate => SlowAs::Rate,
-            SlowCalls::Ignore => SlowAs::Ignore,
-        },
+        slow_as: vars.cb_slow_as.0,
         slow_call_rate: vars.cb_slow_call_rate.0,
         open_timeout: vars.cb_open_timeout.0,
         open_jitter: vars.cb_open_jitter.0,
@@ -118,8 +93,8 @@ fn breaker(vars: &SystemVars, instance_id: &str) -> BreakerConfig {
     }
 }
 
-fn check(env: &mut Environment, prefix: &str, config: &SystemConfig) {
-    let SystemConfig { timeouts, bulkhead, breaker, retry, .. } = config;
+fn check(env: &mut Environment, prefix: &str, parts: &SystemParts) {
+    let SystemParts { timeouts, bulkhead, breaker, retry, .. } = parts;
     let name = |fault: &Fault| format!("{prefix}{}", fault.knob);
     for fault in [timeouts.validate(), bulkhead.validate(), breaker.validate(), retry.validate()]
         .into_iter()

@@ -3,9 +3,11 @@
 //! the group's prefix; its default stands in `rows`.
 
 use super::words::{
-    Address, BaseUrl, DAY, DatabaseUrl, Flag, Fraction, HOUR, Hosts, Label, LogFilter, MINUTE,
-    NumberPrefix, Providers, ReturnUrl, RootPath, SECOND, Span, Token, Whole, choice,
+    Address, BaseUrl, Choice, DAY, DatabaseUrl, Fraction, HOUR, Hosts, Label, LogFilter, MINUTE,
+    NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, Secrets, Span, Token, Whole,
 };
+use crate::adapters::out::sber::Protocol;
+use crate::adapters::resilience::breaker::{Mode, SlowAs, WindowKind};
 use secrecy::SecretString;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -22,20 +24,20 @@ pub(super) struct SystemVars {
     pub(super) max_concurrent: Whole<1, 10_000>,
     pub(super) max_queue: Whole<0, 50>,
     pub(super) max_wait: Span<0, { 5 * SECOND }>,
-    pub(super) cb_window: BreakerWindow,
+    pub(super) cb_window: OneOf<WindowKind>,
     pub(super) cb_window_size: Whole<1, 4_095>,
     pub(super) cb_window_duration: Span<100, { HOUR }>,
     pub(super) cb_window_buckets: Whole<1, 120>,
     pub(super) cb_min_requests: Whole<1, 100_000>,
     pub(super) cb_failure_rate: Fraction<1>,
     pub(super) cb_consecutive_failures: Whole<0, 1_000>,
-    pub(super) cb_slow_as: SlowCalls,
+    pub(super) cb_slow_as: OneOf<SlowAs>,
     pub(super) cb_slow_call_rate: Fraction<1>,
     pub(super) cb_open_timeout: Span<1, { HOUR }>,
     pub(super) cb_open_jitter: Fraction<1>,
     pub(super) cb_half_open_requests: Whole<1, 63>,
     pub(super) cb_half_open_max_in_flight: Whole<1, 63>,
-    pub(super) cb_mode: BreakerMode,
+    pub(super) cb_mode: OneOf<Mode>,
     pub(super) cb_canary_percent: Whole<0, 100>,
     pub(super) retry_max_attempts: Whole<1, 5>,
     pub(super) retry_base: Span<1, { 30 * SECOND }>,
@@ -47,28 +49,10 @@ pub(super) struct SystemVars {
     pub(super) health_timeout: Span<1, { 10 * SECOND }>,
 }
 
-choice! {
-    BreakerWindow { Count = "count", Time = "time", Consecutive = "consecutive" }
-}
-
-choice! {
-    SlowCalls { Failure = "failure", Rate = "rate", Ignore = "ignore" }
-}
-
-choice! {
-    BreakerMode {
-        Off = "off",
-        DryRun = "dry_run",
-        Enforce = "enforce",
-        ForcedOpen = "forced_open",
-        ForcedClosed = "forced_closed",
-    }
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SberVars {
-    pub(super) protocol: SberProtocol,
+    pub(super) protocol: OneOf<Protocol>,
     pub(super) username: Option<String>,
     pub(super) password: Option<SecretString>,
     pub(super) token: Option<SecretString>,
@@ -76,15 +60,11 @@ pub(super) struct SberVars {
     pub(super) ca_file: Option<PathBuf>,
 }
 
-choice! {
-    SberProtocol { Classic = "classic", Json = "json" }
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OdnaKassaVars {
     pub(super) api_key: Token,
-    pub(super) webhook_secret: Option<SecretString>,
+    pub(super) webhook_secret: Option<Secrets>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -99,12 +79,7 @@ pub(super) struct CatalogVars {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RecommendationsVars {
-    pub(super) empty_on: EmptyOn,
-}
-
-choice! {
-    /// Which failures of the recommendations a client sees as an empty list.
-    EmptyOn { AnyTransient = "any_transient", NotExecuted = "not_executed" }
+    pub(super) empty_on: OneOf<EmptyOn>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -113,16 +88,12 @@ pub(super) struct PaymentVars {
     pub(super) providers: Providers,
     pub(super) return_url: ReturnUrl,
     pub(super) return_hosts: Option<Hosts>,
-    pub(super) unavailable_mode: UnavailableMode,
+    pub(super) unavailable_mode: OneOf<UnavailableMode>,
     pub(super) unknown_grace: Span<{ SECOND }, { HOUR }>,
     pub(super) poll_interval: Span<100, { 5 * MINUTE }>,
-    pub(super) failover_on_rejected: Flag,
+    pub(super) failover_on_rejected: OneOf<bool>,
     pub(super) number_prefix: Option<NumberPrefix>,
     pub(super) sync_wait: Option<Span<1, { 5 * MINUTE }>>,
-}
-
-choice! {
-    UnavailableMode { Queue = "queue", Reject = "reject" }
 }
 
 #[derive(Debug, Deserialize)]
@@ -141,16 +112,12 @@ pub(super) struct TaskVars {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AuthVars {
-    pub(super) mode: Option<AuthMode>,
+    pub(super) mode: Option<OneOf<AuthMode>>,
     pub(super) jwt_secret: Option<SecretString>,
     pub(super) jwt_public_key_file: Option<PathBuf>,
     pub(super) jwks_file: Option<PathBuf>,
     pub(super) jwt_issuer: Option<String>,
     pub(super) jwt_audience: Option<String>,
-}
-
-choice! {
-    AuthMode { None = "none", Jwt = "jwt" }
 }
 
 #[derive(Debug, Deserialize)]
@@ -168,18 +135,91 @@ pub(super) struct ServiceVars {
     pub(super) max_body_bytes: Whole<1_024, 16_777_216>,
     pub(super) rate_limit_per_second: Whole<0, 1_000_000>,
     pub(super) rate_limit_burst: Whole<0, 1_000_000>,
-    pub(super) readiness_external: ReadinessExternal,
-    pub(super) log_format: Option<LogFormat>,
+    pub(super) readiness_external: OneOf<ReadinessExternal>,
+    pub(super) log_format: Option<OneOf<LogFormat>>,
     pub(super) rust_log: LogFilter,
     pub(super) shutdown_grace: Span<0, { 5 * MINUTE }>,
     pub(super) shutdown_timeout: Span<0, { 10 * MINUTE }>,
 }
 
-choice! {
-    /// Whether a partner's outage makes this service unready.
-    ReadinessExternal { Report = "report", Strict = "strict" }
+/// Which failures of the recommendations a client sees as an empty list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmptyOn {
+    AnyTransient,
+    /// Only what never left this process.
+    NotExecuted,
 }
 
-choice! {
-    LogFormat { Pretty = "pretty", Json = "json" }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnavailableMode {
+    Queue,
+    Reject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AuthMode {
+    None,
+    Jwt,
+}
+
+/// Whether a partner's outage makes this service unready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadinessExternal {
+    Report,
+    Strict,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Pretty,
+    Json,
+}
+
+impl Choice for WindowKind {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("count", Self::Count), ("time", Self::Time), ("consecutive", Self::Consecutive)];
+}
+
+impl Choice for SlowAs {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("failure", Self::Failure), ("rate", Self::Rate), ("ignore", Self::Ignore)];
+}
+
+impl Choice for Mode {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("off", Self::Off),
+        ("dry_run", Self::DryRun),
+        ("enforce", Self::Enforce),
+        ("forced_open", Self::ForcedOpen),
+        ("forced_closed", Self::ForcedClosed),
+    ];
+}
+
+impl Choice for Protocol {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("classic", Self::Classic), ("json", Self::Json)];
+}
+
+impl Choice for EmptyOn {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("any_transient", Self::AnyTransient), ("not_executed", Self::NotExecuted)];
+}
+
+impl Choice for UnavailableMode {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("queue", Self::Queue), ("reject", Self::Reject)];
+}
+
+impl Choice for AuthMode {
+    const WORDS: &'static [(&'static str, Self)] = &[("none", Self::None), ("jwt", Self::Jwt)];
+}
+
+impl Choice for ReadinessExternal {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("report", Self::Report), ("strict", Self::Strict)];
+}
+
+impl Choice for LogFormat {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("pretty", Self::Pretty), ("json", Self::Json)];
 }

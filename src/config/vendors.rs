@@ -2,71 +2,41 @@
 
 use super::environment::Environment;
 use super::rows;
-use super::system::{self, SystemConfig};
-use super::vars::{
-    CatalogVars, EmptyOn, OdnaKassaVars, RecommendationsVars, SberProtocol, SberVars,
-};
+use super::system::{self, HealthConfig};
+use super::vars::{CatalogVars, EmptyOn, OdnaKassaVars, RecommendationsVars, SberVars};
+use crate::adapters::out::catalog::{CacheConfig, CatalogConfig};
+use crate::adapters::out::odnakassa::OdnaKassaConfig;
+use crate::adapters::out::recommendations::RecommendationsConfig;
+use crate::adapters::out::sber::{Credentials, Protocol, SberConfig};
 use crate::core::ports::unavailable::System;
 use secrecy::SecretString;
 use std::time::Duration;
 
-#[derive(Debug, Clone)]
-pub struct SberSettings {
-    pub system: SystemConfig,
-    pub protocol: SberProtocol,
-    pub credentials: SberCredentials,
-    pub callback_secret: Option<SecretString>,
-}
-
-#[derive(Debug, Clone)]
-pub enum SberCredentials {
-    Password { username: String, password: SecretString },
-    Token(SecretString),
-}
-
-#[derive(Debug, Clone)]
-pub struct OdnaKassaSettings {
-    pub system: SystemConfig,
-    pub api_key: SecretString,
-    pub webhook_secret: Option<SecretString>,
-}
-
-#[derive(Debug, Clone)]
-pub struct CatalogSettings {
-    pub system: SystemConfig,
-    pub cache_capacity: u64,
-    pub cache_ttl: Duration,
-    pub max_stale: Duration,
-    pub max_price_age: Duration,
-}
-
-#[derive(Debug, Clone)]
-pub struct RecommendationsSettings {
-    pub system: SystemConfig,
-    pub empty_on: EmptyOn,
-}
-
-pub(super) fn sber(env: &mut Environment, instance_id: &str) -> SberSettings {
+pub(super) fn sber(env: &mut Environment, instance_id: &str) -> (SberConfig, HealthConfig) {
     let system = system::read(env, System::Sber, instance_id);
     let vars: SberVars = env.group("SBER_", rows::SBER);
-    if vars.protocol == SberProtocol::Json && vars.token.is_some() {
+    let protocol = vars.protocol.0;
+    if protocol == Protocol::Json && vars.token.is_some() {
         env.refuse("SBER_TOKEN", "no token: the json protocol knows only name and password");
     }
     if vars.ca_file.as_ref().is_some_and(|file| !file.is_file()) {
         env.refuse("SBER_CA_FILE", "a file with PEM certificates");
     }
-    if vars.callback_secret.is_none() && vars.protocol == SberProtocol::Classic {
-        env.warn(
-            "SBER_CALLBACK_SECRET",
-            "the bank's secret; without it its callbacks prove nothing",
-        );
+    if vars.callback_secret.is_none() && protocol == Protocol::Classic {
+        env.warn("SBER_CALLBACK_SECRET", "the bank's secret: without it callbacks prove nothing");
     }
-    SberSettings {
-        system: system.trusting(vars.ca_file),
-        protocol: vars.protocol,
+    let config = SberConfig {
+        base_url: system.base_url,
+        protocol,
         credentials: credentials(env, vars.username, vars.password, vars.token),
         callback_secret: vars.callback_secret,
-    }
+        ca_file: vars.ca_file,
+        timeouts: system.timeouts,
+        bulkhead: system.bulkhead,
+        breaker: system.breaker,
+        retry: system.retry,
+    };
+    (config, system.health)
 }
 
 /// A name with a password, or a token: never both, never a part.
@@ -75,7 +45,7 @@ fn credentials(
     username: Option<String>,
     password: Option<SecretString>,
     token: Option<SecretString>,
-) -> SberCredentials {
+) -> Credentials {
     match (&username, &password, &token) {
         (None, None, Some(_)) | (Some(_), Some(_), None) => {}
         (None, None, None) => {
@@ -87,23 +57,33 @@ fn credentials(
         (None, Some(_), None) => env.refuse("SBER_USERNAME", "the name to SBER_PASSWORD"),
         (Some(_), None, None) => env.refuse("SBER_PASSWORD", "the password to SBER_USERNAME"),
     }
-    token.map(SberCredentials::Token).unwrap_or_else(|| SberCredentials::Password {
+    token.map(Credentials::Token).unwrap_or_else(|| Credentials::Login {
         username: username.unwrap_or_default(),
         password: password.unwrap_or_default(),
     })
 }
 
-pub(super) fn odnakassa(env: &mut Environment, instance_id: &str) -> OdnaKassaSettings {
-    let system = system::read(env, System::OdnaKassa, instance_id);
+pub(super) fn odnakassa(env: &mut Environment, id: &str) -> (OdnaKassaConfig, HealthConfig) {
+    let system = system::read(env, System::OdnaKassa, id);
     let vars: OdnaKassaVars = env.group("ODNAKASSA_", rows::ODNAKASSA);
     if vars.webhook_secret.is_none() {
-        env.warn("ODNAKASSA_WEBHOOK_SECRET", "the secret; without it every callback is refused");
+        env.warn("ODNAKASSA_WEBHOOK_SECRET", "the secret: without it callbacks prove nothing");
     }
-    OdnaKassaSettings { system, api_key: vars.api_key.0, webhook_secret: vars.webhook_secret }
+    let config = OdnaKassaConfig {
+        base_url: system.base_url,
+        api_key: vars.api_key.0,
+        webhook_secrets: vars.webhook_secret.unwrap_or_default().0,
+        timeouts: system.timeouts,
+        bulkhead: system.bulkhead,
+        breaker: system.breaker,
+        retry: system.retry,
+    };
+    (config, system.health)
 }
 
-pub(super) fn catalog(env: &mut Environment, instance_id: &str) -> CatalogSettings {
-    let system = system::read(env, System::Catalog, instance_id);
+/// With the age up to which a cached price may serve an order.
+pub(super) fn catalog(env: &mut Environment, id: &str) -> (CatalogConfig, Duration, HealthConfig) {
+    let system = system::read(env, System::Catalog, id);
     let vars: CatalogVars = env.group("CATALOG_", rows::CATALOG);
     for (name, age) in
         [("CATALOG_MAX_STALE", vars.max_stale.0), ("CATALOG_MAX_PRICE_AGE", vars.max_price_age.0)]
@@ -112,17 +92,33 @@ pub(super) fn catalog(env: &mut Environment, instance_id: &str) -> CatalogSettin
             env.refuse(name, "at least CATALOG_CACHE_TTL");
         }
     }
-    CatalogSettings {
-        system,
-        cache_capacity: u64::from(vars.cache_capacity.0),
-        cache_ttl: vars.cache_ttl.0,
-        max_stale: vars.max_stale.0,
-        max_price_age: vars.max_price_age.0,
-    }
+    let config = CatalogConfig {
+        base_url: system.base_url,
+        timeouts: system.timeouts,
+        bulkhead: system.bulkhead,
+        breaker: system.breaker,
+        retry: system.retry,
+        cache: CacheConfig {
+            capacity: u64::from(vars.cache_capacity.0),
+            ttl: vars.cache_ttl.0,
+            max_stale: vars.max_stale.0,
+        },
+    };
+    (config, vars.max_price_age.0, system.health)
 }
 
-pub(super) fn recommendations(env: &mut Environment, id: &str) -> RecommendationsSettings {
+pub(super) fn recommendations(
+    env: &mut Environment,
+    id: &str,
+) -> (RecommendationsConfig, EmptyOn, HealthConfig) {
     let system = system::read(env, System::Recommendations, id);
     let vars: RecommendationsVars = env.group("RECOMMENDATIONS_", rows::RECOMMENDATIONS);
-    RecommendationsSettings { system, empty_on: vars.empty_on }
+    let config = RecommendationsConfig {
+        base_url: system.base_url,
+        timeouts: system.timeouts,
+        bulkhead: system.bulkhead,
+        breaker: system.breaker,
+        retry: system.retry,
+    };
+    (config, vars.empty_on.0, system.health)
 }

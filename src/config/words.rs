@@ -1,7 +1,7 @@
 //! The kinds of values that a variable can hold. Each reads itself from text and, when it cannot,
 //! says what it expected and never what it got: that may be a secret.
 
-use crate::adapters::out::http_client;
+use crate::adapters::out::http_client::{self, Url};
 use crate::core::domain::registration::Provider;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -73,44 +73,30 @@ impl<'de, const MAX: u32> Deserialize<'de> for Fraction<MAX> {
     }
 }
 
-/// One of a few words.
-macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum $name { $($(#[$variant_doc])* $variant),+ }
-
-        impl $name {
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let all = [$(Self::$variant),+];
-                $crate::config::words::one_of(from, &all, Self::as_str)
-            }
-        }
-    };
-}
-pub(super) use choice;
-
-pub(super) fn one_of<'de, D: Deserializer<'de>, T: Copy>(
-    deserializer: D,
-    all: &[T],
-    word: impl Fn(T) -> &'static str,
-) -> Result<T, D::Error> {
-    read(
-        deserializer,
-        |text| all.iter().copied().find(|choice| word(*choice) == text),
-        || format!("one of {}", all.iter().map(|c| word(*c)).collect::<Vec<_>>().join(", ")),
-    )
+/// A value that is chosen by one of a few words.
+pub(super) trait Choice: Copy + 'static {
+    const WORDS: &'static [(&'static str, Self)];
 }
 
-choice! {
-    Flag { No = "false", Yes = "true" }
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OneOf<T>(pub(super) T);
+
+impl<'de, T: Choice> Deserialize<'de> for OneOf<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| T::WORDS.iter().find(|(word, _)| *word == text);
+        read(
+            deserializer,
+            |t| parse(t).map(|(_, choice)| Self(*choice)),
+            || {
+                let words: Vec<_> = T::WORDS.iter().map(|(word, _)| *word).collect();
+                format!("one of {}", words.join(", "))
+            },
+        )
+    }
+}
+
+impl Choice for bool {
+    const WORDS: &'static [(&'static str, Self)] = &[("false", false), ("true", true)];
 }
 
 /// Where a listener is bound.
@@ -144,7 +130,7 @@ impl<'de> Deserialize<'de> for LogFilter {
 
 /// Where a partner lives.
 #[derive(Debug, Clone)]
-pub(super) struct BaseUrl(pub(super) reqwest::Url);
+pub(super) struct BaseUrl(pub(super) Url);
 
 impl<'de> Deserialize<'de> for BaseUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -155,12 +141,12 @@ impl<'de> Deserialize<'de> for BaseUrl {
 
 /// Where a payer's browser may be sent: https, or plain http to this very machine.
 #[derive(Debug, Clone)]
-pub(super) struct ReturnUrl(pub(super) reqwest::Url);
+pub(super) struct ReturnUrl(pub(super) Url);
 
 impl<'de> Deserialize<'de> for ReturnUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let parse = |text: &str| {
-            let url = reqwest::Url::parse(text).ok()?;
+            let url = Url::parse(text).ok()?;
             let host = url.host_str()?;
             let loopback = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
             let safe = url.scheme() == "https" || (url.scheme() == "http" && loopback);
@@ -269,6 +255,18 @@ impl<'de> Deserialize<'de> for Token {
         let fits = secret.expose_secret().bytes().all(|b| b.is_ascii_graphic());
         fits.then_some(Self(secret))
             .ok_or_else(|| D::Error::custom("visible ASCII characters only"))
+    }
+}
+
+/// Secrets separated by commas: all that are valid while one replaces another.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Secrets(pub(super) Vec<SecretString>);
+
+impl<'de> Deserialize<'de> for Secrets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = SecretString::deserialize(deserializer)?;
+        let secrets = list(text.expose_secret()).into_iter().map(SecretString::from).collect();
+        Ok(Self(secrets))
     }
 }
 

@@ -39,7 +39,7 @@ pub fn files_below(folder: &str) -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         for entry in entries {
-            let path = entry.unwrap().path();
+            let path = entry.expect("a readable folder").path();
             if path.is_dir() { folders.push(path) } else { found.push(path) }
         }
     }
@@ -53,7 +53,7 @@ pub fn modules() -> Vec<Module> {
     let mut found = Vec::new();
     let mut waiting = vec![Found { path: vec![], file: src.join("lib.rs"), in_test: false }];
     for program in files_below("src/bin") {
-        let name = program.file_stem().unwrap().to_string_lossy().into_owned();
+        let name = program.file_stem().expect("a file name").to_string_lossy().into_owned();
         waiting.push(Found { path: vec!["bin".into(), name], file: program, in_test: false });
     }
     while let Some(next) = waiting.pop() {
@@ -77,12 +77,12 @@ struct Found {
 }
 
 fn read(found: &Found, crates: &BTreeSet<String>) -> (Module, Vec<(Vec<String>, bool)>) {
-    let text = fs::read_to_string(&found.file).unwrap();
-    let syntax = syn::parse_file(&text).unwrap();
+    let text = fs::read_to_string(&found.file).expect("a readable source");
+    let syntax = syn::parse_file(&text).expect("valid Rust");
     let reader = Reader::run(&syntax, found.path.clone(), found.in_test, crates);
     let module = Module {
         path: found.path.join("::"),
-        file: found.file.strip_prefix(root()).unwrap().to_owned(),
+        file: found.file.strip_prefix(root()).expect("below the root").to_owned(),
         lines: text.lines().count(),
         hall: syntax.items.iter().all(|i| matches!(i, syn::Item::Mod(m) if m.content.is_none())),
         names: reader.names,
@@ -93,12 +93,12 @@ fn read(found: &Found, crates: &BTreeSet<String>) -> (Module, Vec<(Vec<String>, 
 /// What `source` would name if it were the module `path`.
 pub fn names_in(path: &str, source: &str) -> Vec<Name> {
     let path = path.split("::").map(str::to_owned).collect();
-    Reader::run(&syn::parse_file(source).unwrap(), path, false, &foreign_crates()).names
+    Reader::run(&syn::parse_file(source).expect("valid Rust"), path, false, &foreign_crates()).names
 }
 
 /// The dependencies of Cargo.toml, as the code spells them.
 fn foreign_crates() -> BTreeSet<String> {
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
     let mut in_dependencies = false;
     let mut names = BTreeSet::new();
     for line in manifest.lines() {
