@@ -53,6 +53,9 @@ impl Retry {
         E: Unanswered,
         F: Future<Output = Result<T, E>>,
     {
+        if self.config.max_attempts == 1 {
+            return attempt().await;
+        }
         self.budget().deposit();
         let mut slept = Duration::ZERO;
         let mut made = 0;
@@ -63,7 +66,11 @@ impl Retry {
                 self.count_end(made, RetryOutcome::Success);
                 return result;
             };
-            let pause = match self.pause(error.no_answer(), made, slept, deadline) {
+            let Some(silence) = error.no_answer() else {
+                self.count_end(made, RetryOutcome::Success);
+                return result;
+            };
+            let pause = match self.pause(silence, made, slept, deadline) {
                 Ok(pause) => pause,
                 Err(outcome) => {
                     self.tell(outcome);
@@ -81,13 +88,14 @@ impl Retry {
     /// How long to sleep before the next attempt, or why there is none.
     fn pause(
         &self,
-        silence: Option<NoAnswer>,
+        silence: NoAnswer,
         made: u32,
         slept: Duration,
         deadline: Deadline,
     ) -> Result<Duration, RetryOutcome> {
-        let silence = silence.filter(|silence| is_retriable(silence.cause));
-        let Some(silence) = silence else { return Err(RetryOutcome::NotRetriable) };
+        if !is_retriable(silence.cause) {
+            return Err(RetryOutcome::NotRetriable);
+        }
         let growth = 1_u32.checked_shl(made - 1).unwrap_or(u32::MAX);
         let bound = self.config.base.saturating_mul(growth).min(self.config.max);
         let pause = bound.mul_f64(fastrand::f64()).max(silence.retry_after.unwrap_or_default());

@@ -83,7 +83,9 @@ impl<'a, A: Atomic> Buckets<'a, A> {
         loop {
             let word = cell.load();
             let mut bucket = Bucket::unpack(word);
-            if bucket.tag != tag {
+            // A bucket ahead of this call's time (it was held up, or the clock seemed to go back) is
+            // the newer one: count there rather than wipe it.
+            if bucket.tag != tag && !is_ahead(bucket.tag, tag) {
                 if !generation.is_current() {
                     return None;
                 }
@@ -117,6 +119,12 @@ impl<'a, A: Atomic> Buckets<'a, A> {
 
 const fn tag(generation: u64, turn: u64) -> u64 {
     ((generation & GENERATION_MASK) << 20) | (turn & TURN_MASK)
+}
+
+/// Whether `stored` is of the same generation and a later turn, by less than half the turns there are.
+const fn is_ahead(stored: u64, tag: u64) -> bool {
+    let turns = stored.wrapping_sub(tag) & TURN_MASK;
+    stored >> 20 == tag >> 20 && turns != 0 && turns <= TURN_MASK / 2
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a bucket's number, at most 120")]

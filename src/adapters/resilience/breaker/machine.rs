@@ -90,7 +90,7 @@ impl<A: Atomic> Machine<A> {
         let word = Word::unpack(self.word.load());
         match word.phase {
             Phase::Closed { .. } => Ok(()),
-            Phase::Open { until } => match until.saturating_sub(millis_floor(world.now())) {
+            Phase::Open { until } => match open_for(until, rules, millis_floor(world.now())) {
                 0 => Ok(()),
                 left => Err(Refusal::Open(Duration::from_millis(left))),
             },
@@ -144,8 +144,9 @@ impl<A: Atomic> Machine<A> {
                 }
                 Phase::Open { until } => {
                     let now = millis_floor(world.now());
-                    if now < until {
-                        return Err(Refusal::Open(Duration::from_millis(until - now)));
+                    let left = open_for(until, rules, now);
+                    if left > 0 {
+                        return Err(Refusal::Open(Duration::from_millis(left)));
                     }
                     word.next(word.level, first_probe(now))
                 }
@@ -311,7 +312,7 @@ impl<A: Atomic> Machine<A> {
                 view.returned = returned(since, rules, now);
             }
             Phase::Open { until } => {
-                view.open_for = Some(Duration::from_millis(until.saturating_sub(now)));
+                view.open_for = Some(Duration::from_millis(open_for(until, rules, now)));
             }
             Phase::HalfOpen(probing) => {
                 view.probes_in_flight = probing.in_flight;
@@ -369,6 +370,14 @@ fn first_probe(now: Millis) -> Phase {
 fn opened(rules: &Rules, world: &impl World, level: u64) -> Phase {
     let now = world.now().div_ceil(NANOS_PER_MILLI);
     Phase::Open { until: now.saturating_add(rules.open_for(level, world.chance())) }
+}
+
+/// What is left of the open time. More than it can ever be means that the clock has gone back:
+/// then a probe is due, or the breaker would stay open for as long as time was lost.
+#[inline]
+fn open_for(until: Millis, rules: &Rules, now: Millis) -> Millis {
+    let left = until.saturating_sub(now);
+    if left > rules.longest_open { 0 } else { left }
 }
 
 /// Probes that may start: within those in flight together, and no more than still must succeed.

@@ -5,6 +5,7 @@ mod atomic;
 mod buckets;
 mod config;
 mod guard;
+mod keyed;
 mod machine;
 mod mode;
 mod permit;
@@ -16,6 +17,7 @@ mod word;
 
 pub use config::{BreakerConfig, SlowAs, WindowKind};
 pub use guard::{Breaker, Capacity, Snapshot};
+pub use keyed::Keyed;
 pub use mode::{Mode, UnknownMode, in_canary};
 pub use permit::Permit;
 

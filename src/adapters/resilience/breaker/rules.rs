@@ -19,6 +19,8 @@ pub struct Rules {
     open: Millis,
     open_max: Millis,
     jitter_parts: u64,
+    /// No open time is longer, jitter and rounding included.
+    pub(super) longest_open: Millis,
     pub(super) probes: u64,
     pub(super) probes_in_flight: u64,
     pub(super) reclaim: Millis,
@@ -52,6 +54,8 @@ impl Rules {
     #[must_use]
     pub fn of(config: &BreakerConfig) -> Self {
         let open = millis(config.open_timeout);
+        let open_max = config.open_timeout_max.map_or(open, millis).max(open);
+        let jitter_parts = parts(config.open_jitter);
         Self {
             window: match config.window {
                 WindowKind::Count => Window::Calls { size: u64::from(config.window_size) },
@@ -71,8 +75,9 @@ impl Rules {
             },
             streak: u64::from(config.consecutive_failures),
             open,
-            open_max: config.open_timeout_max.map_or(open, millis).max(open),
-            jitter_parts: parts(config.open_jitter),
+            open_max,
+            jitter_parts,
+            longest_open: lengthen(open_max, jitter_parts) + 1,
             probes: u64::from(config.half_open_requests),
             probes_in_flight: u64::from(config.half_open_max_in_flight),
             reclaim: millis(config.probe_timeout),
@@ -97,11 +102,7 @@ impl Rules {
     /// instances do not probe in step. `chance` is between zero and a million.
     pub(super) fn open_for(&self, level: u64, chance: u64) -> Millis {
         let grown = self.open.saturating_mul(1 << level).min(self.open_max);
-        grown
-            + (u128::from(grown) * u128::from(self.jitter_parts) * u128::from(chance)
-                / 1_000_000_000_000)
-                .try_into()
-                .unwrap_or(0)
+        lengthen(grown, self.jitter_parts * chance / 1_000_000)
     }
 
     /// The flap level of a breaker that opens now, closed since `since` (zero: never was open).
@@ -122,6 +123,11 @@ impl Rules {
 #[inline]
 const fn reaches(part: u64, whole: u64, parts: u64) -> bool {
     part * 1_000_000 >= parts * whole && whole > 0
+}
+
+/// Longer by so many millionths.
+const fn lengthen(time: Millis, parts: u64) -> Millis {
+    time + time / 1_000_000 * parts + time % 1_000_000 * parts / 1_000_000
 }
 
 fn millis(duration: Duration) -> Millis {

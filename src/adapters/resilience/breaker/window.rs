@@ -52,17 +52,15 @@ enum Cells<A> {
 
 impl<A: Atomic> Window<A> {
     pub(super) fn new(rules: &Rules) -> Self {
-        let cells = match rules.window {
+        let heap = match rules.window {
             rules::Window::Calls { size } => Size::of(size).cells(),
-            rules::Window::Time { buckets, .. } => buckets,
-            rules::Window::None => 0,
+            rules::Window::Time { buckets, .. } if buckets > SMALL_CELLS as u64 => buckets,
+            rules::Window::Time { .. } | rules::Window::None => 0,
         };
-        // A time window uses as many cells as it has buckets, no more.
-        let inline = cells == 0;
-        let cells = if inline {
+        let cells = if heap == 0 {
             Cells::Inline(std::array::from_fn(|_| A::new(0)))
         } else {
-            Cells::Heap((0..cells).map(|_| A::new(0)).collect())
+            Cells::Heap((0..heap).map(|_| A::new(0)).collect())
         };
         Self { active: A::new(0), streak: A::new(0), cells }
     }
@@ -89,8 +87,8 @@ impl<A: Atomic> Window<A> {
                 Size::Small(size) => self.small(size).record(generation, sample),
                 Size::Large(size) => self.large(size).record(generation, sample),
             },
-            rules::Window::Time { bucket_nanos, .. } => {
-                Buckets::new(self.cells(), bucket_nanos).record(generation, sample, now())
+            rules::Window::Time { bucket_nanos, buckets } => {
+                self.buckets(buckets, bucket_nanos).record(generation, sample, now())
             }
             rules::Window::None => None,
         };
@@ -109,8 +107,8 @@ impl<A: Atomic> Window<A> {
                 Size::Small(size) => self.small(size).tally(generation),
                 Size::Large(size) => self.large(size).tally(generation),
             },
-            rules::Window::Time { bucket_nanos, .. } => {
-                Buckets::new(self.cells(), bucket_nanos).tally(generation, now())
+            rules::Window::Time { bucket_nanos, buckets } => {
+                self.buckets(buckets, bucket_nanos).tally(generation, now())
             }
             rules::Window::None => {
                 let length = streak::length(&self.streak, generation);
@@ -132,6 +130,11 @@ impl<A: Atomic> Window<A> {
     #[inline]
     fn small(&self, size: u64) -> Ring<'_, A, Small> {
         Ring::new(&self.active, self.cells(), size)
+    }
+
+    fn buckets(&self, count: u64, nanos: u64) -> Buckets<'_, A> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        Buckets::new(self.cells().get(..count).unwrap_or_default(), nanos)
     }
 
     fn large(&self, size: u64) -> Ring<'_, A, Large> {
