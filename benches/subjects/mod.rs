@@ -229,7 +229,10 @@ impl Subject for CircuitBreakerRs {
     const BYTES: usize = size_of::<Rs<DefaultPolicy, std::fmt::Error>>();
 
     fn new(load: Load) -> Self {
-        let breaker = Rs::<DefaultPolicy, _>::builder().failure_threshold(0.5).min_throughput(10).cooldown(MINUTE);
+        let breaker = Rs::<DefaultPolicy, _>::builder()
+            .failure_threshold(0.5)
+            .min_throughput(10)
+            .cooldown(MINUTE);
         Self(breaker.build()).ready(load)
     }
 

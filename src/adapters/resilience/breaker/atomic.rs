@@ -9,7 +9,7 @@ pub trait Atomic: Send + Sync + Debug {
     fn new(value: u64) -> Self;
 
     /// Sees everything that was written before the value it returns.
-    fn load(&self) -> u64;
+    fn read(&self) -> u64;
 
     /// Replaces `current` by `new`.
     ///
@@ -25,7 +25,7 @@ impl Atomic for AtomicU64 {
     }
 
     #[inline]
-    fn load(&self) -> u64 {
+    fn read(&self) -> u64 {
         self.load(Ordering::Acquire)
     }
 

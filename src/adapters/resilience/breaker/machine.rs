@@ -87,7 +87,7 @@ impl<A: Atomic> Machine<A> {
     /// Why not.
     #[inline]
     pub fn peek(&self, rules: &Rules, world: &impl World) -> Result<(), Refusal> {
-        let word = Word::unpack(self.word.load());
+        let word = Word::unpack(self.word.read());
         match word.phase {
             Phase::Closed { .. } => Ok(()),
             Phase::Open { until } => match open_for(until, rules, millis_floor(world.now())) {
@@ -116,7 +116,7 @@ impl<A: Atomic> Machine<A> {
         rules: &Rules,
         world: &impl World,
     ) -> Result<(Pass, Option<Change>), Refusal> {
-        let stands = self.word.load();
+        let stands = self.word.read();
         let word = Word::unpack(stands);
         match word.phase {
             Phase::Closed { since } if !rules.ramp_sheds || since == 0 => {
@@ -186,7 +186,7 @@ impl<A: Atomic> Machine<A> {
         if pass.probe {
             return self.end_probe(rules, world, pass, Some(sample));
         }
-        let stands = self.word.load();
+        let stands = self.word.read();
         let word = Word::unpack(stands);
         if word.generation != pass.generation {
             return None;
@@ -211,7 +211,7 @@ impl<A: Atomic> Machine<A> {
         pass: Pass,
         sample: Option<Sample>,
     ) -> Option<Change> {
-        let mut stands = self.word.load();
+        let mut stands = self.word.read();
         loop {
             let word = Word::unpack(stands);
             let Phase::HalfOpen(mut probing) = word.phase else { return None };
@@ -248,7 +248,7 @@ impl<A: Atomic> Machine<A> {
 
     /// Opens a closed breaker for a reason that the window does not show (calls that hang).
     pub fn trip(&self, rules: &Rules, world: &impl World, tally: Tally) -> Option<Change> {
-        let stands = self.word.load();
+        let stands = self.word.read();
         match Word::unpack(stands).phase {
             Phase::Closed { .. } => self.open(stands, rules, world, tally),
             Phase::Open { .. } | Phase::HalfOpen(_) => None,
@@ -268,7 +268,7 @@ impl<A: Atomic> Machine<A> {
 
     /// Closes it, with an empty window and no memory of flapping.
     pub fn reset(&self, rules: &Rules) -> Option<Change> {
-        let mut stands = self.word.load();
+        let mut stands = self.word.read();
         loop {
             let word = Word::unpack(stands);
             let next = word.next(0, Phase::Closed { since: 0 });
@@ -290,12 +290,12 @@ impl<A: Atomic> Machine<A> {
 
     #[must_use]
     pub fn state(&self) -> State {
-        Word::unpack(self.word.load()).phase.state()
+        Word::unpack(self.word.read()).phase.state()
     }
 
     /// Looks without touching.
     pub fn view(&self, rules: &Rules, world: &impl World) -> View {
-        let word = Word::unpack(self.word.load());
+        let word = Word::unpack(self.word.read());
         let now = millis_floor(world.now());
         let mut view = View {
             state: word.phase.state(),
@@ -352,7 +352,7 @@ impl<A: Atomic> window::Generation for Lasting<'_, A> {
     }
 
     fn is_current(&self) -> bool {
-        Word::unpack(self.word.load()).generation == self.generation
+        Word::unpack(self.word.read()).generation == self.generation
     }
 }
 

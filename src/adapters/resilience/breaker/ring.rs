@@ -197,7 +197,7 @@ impl<'a, A: Atomic, L: Layout> Ring<'a, A, L> {
     pub(super) fn record(&self, generation: &impl Generation, sample: Sample) -> Option<Tally> {
         let tag = generation.number() & GENERATION_MASK;
         loop {
-            let word = self.active.load();
+            let word = self.active.read();
             let mut active = Active::<L>::unpack(word);
             if active.generation != tag {
                 // Checked after the load: then a word of another generation is an older one.
@@ -245,7 +245,7 @@ impl<'a, A: Atomic, L: Layout> Ring<'a, A, L> {
     /// Copies a full segment to its cell, unless somebody else has.
     fn put_away(&self, active: &Active<L>) -> Option<()> {
         let cell = &self.cells[index(active.segment)];
-        let (stands, wanted) = (cell.load(), active.cell());
+        let (stands, wanted) = (cell.read(), active.cell());
         if stands == wanted { Some(()) } else { cell.replace(stands, wanted).ok() }
     }
 
@@ -259,14 +259,14 @@ impl<'a, A: Atomic, L: Layout> Ring<'a, A, L> {
             let segments = back.div_ceil(L::SLOTS);
             let cells = self.cells.len() as u64;
             let cell = &self.cells[index((active.segment + cells - segments) % cells)];
-            (cell.load(), segments * L::SLOTS - back)
+            (cell.read(), segments * L::SLOTS - back)
         };
         Sample { failed: (bits >> slot) & 1 == 1, slow: (bits >> (L::SLOTS + slot)) & 1 == 1 }
     }
 
     /// What the window holds for this generation.
     pub(super) fn tally(&self, generation: u64) -> Tally {
-        let active = Active::<L>::unpack(self.active.load());
+        let active = Active::<L>::unpack(self.active.read());
         if active.generation == generation & GENERATION_MASK {
             active.tally(self.size)
         } else {
@@ -277,7 +277,7 @@ impl<'a, A: Atomic, L: Layout> Ring<'a, A, L> {
     /// Starts an empty window for this generation, so that one 64 generations old cannot pass for
     /// it. Late is harmless: whoever records first does it as well.
     pub(super) fn clear(&self, generation: &impl Generation) {
-        let word = self.active.load();
+        let word = self.active.read();
         let empty = Active::<L>::empty(generation.number()).pack();
         if word >> L::GENERATION != generation.number() & GENERATION_MASK && generation.is_current()
         {
@@ -291,4 +291,102 @@ impl<'a, A: Atomic, L: Layout> Ring<'a, A, L> {
 #[inline]
 const fn index(segment: u64) -> usize {
     segment as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::sync::atomic::AtomicU64;
+
+    struct Always(u64);
+
+    impl Generation for Always {
+        fn number(&self) -> u64 {
+            self.0
+        }
+
+        fn is_current(&self) -> bool {
+            true
+        }
+    }
+
+    fn cells(count: u64) -> Vec<AtomicU64> {
+        (0..count).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    /// Good weeks, bad hours: long stretches of one temper, so that the healthy shortcut is taken
+    /// as well as left.
+    fn weather(random: &mut fastrand::Rng, call: u64) -> Sample {
+        let share =
+            [0.0, 0.0, 0.1, 0.5, 1.0][usize::from(call / 150 % 5 == 4) + random.usize(0..4)];
+        Sample { failed: random.f64() < share, slow: random.f64() < share / 2.0 }
+    }
+
+    fn matches_a_fold<L: Layout>(size: u64, cells: &[AtomicU64], calls: u64, generation: u64) {
+        let active = AtomicU64::new(0);
+        let ring = Ring::<AtomicU64, L>::new(&active, cells, size);
+        let mut random = fastrand::Rng::with_seed(size);
+        let mut last = VecDeque::new();
+        for call in 0..calls {
+            let sample =
+                if call / 700 % 2 == 0 { weather(&mut random, call) } else { Sample::GOOD };
+            ring.record(&Always(generation), sample);
+            last.push_back(sample);
+            if last.len() as u64 > size {
+                last.pop_front();
+            }
+            let count = |by: fn(&Sample) -> bool| last.iter().filter(|s| by(s)).count() as u64;
+            let fold = Tally {
+                calls: last.len() as u64,
+                failures: count(|sample| sample.failed),
+                slow: count(|sample| sample.slow),
+            };
+            assert_eq!(ring.tally(generation), fold, "window {size}, call {call}");
+        }
+    }
+
+    #[test]
+    fn every_small_window_is_exactly_the_last_calls() {
+        for size in 1..=MAX_SMALL {
+            matches_a_fold::<Small>(size, &cells(SMALL_CELLS as u64), 3_000, size);
+        }
+    }
+
+    #[test]
+    fn larger_windows_are_exactly_the_last_calls() {
+        for size in [129, 130, 131, 132, 200, 257, 1_000, MAX_CALLS] {
+            let cells = cells(Size::of(size).cells());
+            matches_a_fold::<Large>(size, &cells, 3 * size + 2_000, 7);
+        }
+    }
+
+    #[test]
+    fn the_window_is_exact_across_the_wrap_of_its_laps() {
+        let laps = 1_023 * SMALL_CELLS as u64 * Small::SLOTS;
+        let (active, cells) = (AtomicU64::new(0), cells(SMALL_CELLS as u64));
+        let ring = Ring::<AtomicU64, Small>::new(&active, &cells, 128);
+        for call in 0..laps + 10_000 {
+            let failed = call % 4 == 0;
+            ring.record(&Always(0), Sample { failed, slow: false });
+            if call > laps - 10_000 {
+                let fold = Tally { calls: 128, failures: 32, slow: 0 };
+                assert_eq!(ring.tally(0), fold, "call {call}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_window_of_good_calls_is_not_written_again() {
+        let (active, cells) = (AtomicU64::new(0), cells(SMALL_CELLS as u64));
+        let ring = Ring::<AtomicU64, Small>::new(&active, &cells, 50);
+        for _ in 0..50 {
+            ring.record(&Always(0), Sample::GOOD);
+        }
+        let full = active.read();
+        for _ in 0..1_000 {
+            assert_eq!(ring.record(&Always(0), Sample::GOOD), None);
+        }
+        assert_eq!(active.read(), full);
+    }
 }

@@ -11,7 +11,7 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 #[inline]
 pub(super) fn record<A: Atomic>(word: &A, generation: &impl Generation, failed: bool) -> u64 {
     loop {
-        let stands = word.load();
+        let stands = word.read();
         let mut count = stands & COUNT_MASK;
         if stands >> COUNT_BITS != generation.number() {
             if !generation.is_current() {
@@ -31,6 +31,6 @@ pub(super) fn record<A: Atomic>(word: &A, generation: &impl Generation, failed: 
 
 /// The streak of this generation.
 pub(super) fn length<A: Atomic>(word: &A, generation: u64) -> u64 {
-    let stands = word.load();
+    let stands = word.read();
     if stands >> COUNT_BITS == generation { stands & COUNT_MASK } else { 0 }
 }
