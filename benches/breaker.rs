@@ -91,14 +91,18 @@ fn limits() {
     println!("\n{:<34}{:>9}{:>9}", "limits", "1T", "2T");
     let word = AtomicU64::new(1);
     let mutex = Mutex::new(1_u64);
-    limit("atomic load", || |_| drop(black_box(word.load(Ordering::Acquire))));
-    limit("atomic fetch_add", || |_| drop(black_box(word.fetch_add(1, Ordering::AcqRel))));
+    limit("atomic load", || |_| keep(word.load(Ordering::Acquire)));
+    limit("atomic fetch_add", || |_| keep(word.fetch_add(1, Ordering::AcqRel)));
     limit("std Mutex", || {
         |_| *mutex.lock().unwrap_or_else(PoisonError::into_inner) += black_box(1)
     });
-    limit("Instant::now", || |_| drop(black_box(Instant::now())));
+    limit("Instant::now", || |_| keep(Instant::now()));
     let clock = order_service::adapters::resilience::clock::Clock::Coarse;
-    limit("coarse monotonic clock", || |_| drop(black_box(clock.now_nanos())));
+    limit("coarse monotonic clock", || |_| keep(clock.now_nanos()));
+}
+
+fn keep<T>(value: T) {
+    let _kept = black_box(value);
 }
 
 fn limit<F: FnMut(u32)>(name: &str, work: impl Fn() -> F + Sync) {
