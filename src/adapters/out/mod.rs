@@ -2,6 +2,7 @@
 
 pub mod alarm;
 pub mod http_client;
+pub mod process;
 pub mod sampler;
 pub mod signature;
 

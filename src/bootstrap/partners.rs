@@ -1,0 +1,95 @@
+//! The partners' adapters, each from its own settings, with the guards that operators see.
+
+use super::guards::Guards;
+use crate::adapters::metrics::Metrics;
+use crate::adapters::out::catalog::CatalogAdapter;
+use crate::adapters::out::odnakassa::OdnaKassaAdapter;
+use crate::adapters::out::process::WallClock;
+use crate::adapters::out::recommendations::RecommendationsAdapter;
+use crate::adapters::out::sber::SberAdapter;
+use crate::adapters::resilience::breaker::Breaker;
+use crate::adapters::resilience::clock::Clock;
+use crate::adapters::resilience::observer::Observer;
+use crate::adapters::resilience::semaphore::Semaphore;
+use crate::config::Config;
+use crate::core::domain::registration::Provider;
+use crate::core::ports::catalog::CatalogPort;
+use crate::core::ports::events::Events;
+use crate::core::ports::payment::PaymentPort;
+use crate::core::ports::recommendations::RecommendationsPort;
+use crate::core::ports::systems::SystemControl;
+use crate::core::ports::unavailable::System;
+use std::sync::Arc;
+
+pub struct Partners {
+    /// In the order of preference.
+    pub payments: Vec<Arc<dyn PaymentPort>>,
+    pub catalog: Arc<dyn CatalogPort>,
+    pub recommendations: Arc<dyn RecommendationsPort>,
+    pub controls: Vec<Arc<dyn SystemControl>>,
+}
+
+impl Partners {
+    /// # Errors
+    /// Guards that cannot be, or a client without TLS roots.
+    pub fn connect(config: &Config, metrics: &Arc<Metrics>) -> anyhow::Result<Self> {
+        let clock = Clock::coarse;
+        let observer = || Arc::clone(metrics) as Arc<dyn Observer>;
+        let events = || Arc::clone(metrics) as Arc<dyn Events>;
+        let sber = SberAdapter::new(config.sber.clone(), clock(), observer(), events())?;
+        let odnakassa =
+            OdnaKassaAdapter::new(config.odnakassa.clone(), clock(), observer(), events())?;
+        let catalog = CatalogAdapter::new(
+            config.catalog.clone(),
+            clock(),
+            Arc::new(WallClock),
+            observer(),
+            events(),
+        )?;
+        let recommendations = RecommendationsAdapter::new(
+            config.recommendations.clone(),
+            clock(),
+            observer(),
+            events(),
+        )?;
+        let guarded =
+            |system, breaker, semaphore| guard(config, metrics, system, breaker, semaphore);
+        let controls = vec![
+            guarded(System::Sber, sber.breaker(), sber.semaphore()),
+            guarded(System::OdnaKassa, odnakassa.breaker(), odnakassa.semaphore()),
+            guarded(System::Catalog, catalog.breaker(), catalog.semaphore()),
+            guarded(
+                System::Recommendations,
+                recommendations.breaker(),
+                recommendations.semaphore(),
+            ),
+        ];
+        // A provider that is no longer preferred still answers for its old registrations.
+        let mut payments: Vec<Arc<dyn PaymentPort>> = vec![Arc::new(sber), Arc::new(odnakassa)];
+        let preferred = &config.payment.providers;
+        let rank = |provider: Provider| preferred.iter().position(|p| *p == provider);
+        payments.sort_by_key(|port| rank(port.provider()).unwrap_or(usize::MAX));
+        let (catalog, recommendations) = (Arc::new(catalog), Arc::new(recommendations));
+        Ok(Self { payments, catalog, recommendations, controls })
+    }
+}
+
+fn guard(
+    config: &Config,
+    metrics: &Metrics,
+    system: System,
+    breaker: &Arc<Breaker>,
+    semaphore: &Arc<Semaphore>,
+) -> Arc<dyn SystemControl> {
+    metrics.watch(Arc::clone(breaker), Arc::clone(semaphore));
+    let prefix = format!("{}_", system.as_str().to_uppercase());
+    let own = |(name, value): &(String, String)| {
+        Some((name.strip_prefix(&prefix)?.to_owned(), value.clone()))
+    };
+    Arc::new(Guards {
+        system,
+        breaker: Arc::clone(breaker),
+        semaphore: Arc::clone(semaphore),
+        settings: config.effective().iter().filter_map(own).collect(),
+    })
+}
