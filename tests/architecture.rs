@@ -45,7 +45,7 @@ const HOUSE: &[Room] = &[
 
     // the doors know the core only
     room("adapters::in::http", &["core"], DOOR_CRATES),
-    room("adapters::in::admin", &["core"], DOOR_CRATES),
+    room("adapters::in::admin", &["core", "adapters::in::http"], DOOR_CRATES),
     room("adapters::in::worker", &["core"], &["tokio", "tokio_util", "tracing"]),
 
     // the frame knows everything
@@ -81,7 +81,7 @@ const PAYMENT_VENDOR_CRATES: &[&str] = &["async_trait", "form_urlencoded", "http
 #[rustfmt::skip]
 const CACHED_VENDOR_CRATES: &[&str] = &["async_trait", "futures_util", "http", "moka", "serde", "serde_json", "thiserror", "tokio::time", "tracing"];
 #[rustfmt::skip]
-const DOOR_CRATES: &[&str] = &["axum", "http", "http_body_util", "tower", "tower_http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "utoipa", "sha2", "subtle", "secrecy", "time", "tracing", "thiserror", "uuid"];
+const DOOR_CRATES: &[&str] = &["axum", "http", "http_body_util", "humantime", "hyper", "hyper_util", "tower", "tower_http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "utoipa", "sha2", "subtle", "secrecy", "time", "tracing", "thiserror", "uuid"];
 
 /// What tests may name beyond their room's row: fakes of other rooms, never the machinery itself.
 const TEST_STAND_INS: &[&str] = &["sandbox"];

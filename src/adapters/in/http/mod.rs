@@ -1,1 +1,77 @@
-//! To be written.
+//! The public door: the API of docs/api.md over HTTP. One file a resource; what every request meets
+//! is in `door`, what every failure looks like in `problem`, and which error becomes which in `error`.
+
+mod state;
+
+mod door;
+mod health;
+mod limits;
+mod visit;
+
+mod code;
+mod error;
+mod lang;
+mod problem;
+
+mod auth;
+mod body;
+mod cursor;
+mod etag;
+mod faults;
+mod idempotency;
+mod params;
+mod prefer;
+mod return_url;
+mod wire;
+
+mod cancel;
+mod confirm;
+mod create_order;
+mod order_body;
+mod orders;
+mod products;
+mod recommendations;
+mod refund;
+mod tasks;
+mod webhooks;
+
+pub use health::Readiness;
+pub use limits::Lifecycle;
+pub use return_url::ReturnUrls;
+pub use state::{App, Services, Settings, UseCases};
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use code::Code;
+use door::{Door, TASK_ROUTE, door};
+use problem::Problem;
+use std::sync::Arc;
+
+/// Everything that the public listener serves.
+pub fn router(app: &Arc<App>) -> Router {
+    let (services, settings) = (&app.services, &app.settings);
+    let door_state = Arc::new(Door::new(
+        Arc::clone(&services.traffic),
+        Arc::clone(&services.entropy),
+        Arc::clone(&services.readiness.lifecycle),
+        settings.request_timeout,
+        settings.max_inflight_requests,
+    ));
+    Router::new()
+        .route("/v1/orders", post(create_order::create_order).get(orders::list_orders))
+        .route("/v1/orders/{id}", get(orders::show_order))
+        .route("/v1/orders/{id}/confirm", post(confirm::confirm_order))
+        .route("/v1/orders/{id}/cancel", post(cancel::cancel_order))
+        .route("/v1/orders/{id}/refund", post(refund::refund_order))
+        .route(TASK_ROUTE, get(tasks::show_task))
+        .route("/v1/products/{id}", get(products::show_product))
+        .route("/v1/customers/{id}/recommendations", get(recommendations::recommend))
+        .route("/v1/webhooks/sber", get(webhooks::from_sber).post(webhooks::from_sber))
+        .route("/v1/webhooks/odnakassa", post(webhooks::from_odnakassa))
+        .with_state(Arc::clone(app))
+        .merge(health::health_routes(Arc::clone(&services.readiness)))
+        .fallback(async || Problem::new(Code::NotFound))
+        .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
+        .layer(from_fn_with_state(door_state, door))
+}

@@ -1,0 +1,39 @@
+//! `POST /v1/orders/{id}/cancel`: take an order back.
+
+use crate::adapters::r#in::http::auth::Caller;
+use crate::adapters::r#in::http::body::OptionalJson;
+use crate::adapters::r#in::http::faults::{At, Faults};
+use crate::adapters::r#in::http::orders::present_order;
+use crate::adapters::r#in::http::params::{Id, NoQuery};
+use crate::adapters::r#in::http::problem::Problem;
+use crate::adapters::r#in::http::state::App;
+use crate::adapters::r#in::http::tasks::queued;
+use crate::adapters::r#in::http::visit::Visit;
+use crate::core::domain::ids::OrderId;
+use crate::core::use_cases::cancel_order::{Cancel, Cancellation};
+use axum::extract::State;
+use axum::response::Response;
+use std::sync::Arc;
+
+pub async fn cancel_order(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    visit: Visit,
+    Id(order_id): Id<OrderId>,
+    _: NoQuery,
+    OptionalJson(body): OptionalJson,
+) -> Result<Response, Problem> {
+    if let Some(body) = body {
+        let mut faults = Faults::default();
+        let nothing = faults.object(&body, At::Root, &[]);
+        faults.verdict(nothing)?;
+    }
+    let ask = Cancel { order_id, scope: caller.scope.clone(), call: visit.call() };
+    let work = Arc::clone(&app);
+    let answer =
+        app.answered(|reply| async move { work.can.cancel_order.run(ask, reply).await }).await??;
+    match answer {
+        Cancellation::Done => present_order(&app, order_id, &caller.scope).await,
+        Cancellation::Queued { task_id, retry_after } => Ok(queued(order_id, task_id, retry_after)),
+    }
+}

@@ -1,0 +1,110 @@
+//! `POST /v1/orders/{id}/confirm`: make an order payable.
+
+use crate::adapters::r#in::http::auth::Caller;
+use crate::adapters::r#in::http::body::{OptionalJson, json};
+use crate::adapters::r#in::http::faults::{At, Faults};
+use crate::adapters::r#in::http::order_body::shown;
+use crate::adapters::r#in::http::params::{Id, NoQuery};
+use crate::adapters::r#in::http::prefer::{MAX_WAIT, PREFERENCE_APPLIED, Prefer, applied_wait};
+use crate::adapters::r#in::http::problem::Problem;
+use crate::adapters::r#in::http::return_url::{BAD_RETURN_URL, ReturnUrls};
+use crate::adapters::r#in::http::state::App;
+use crate::adapters::r#in::http::tasks::queued;
+use crate::adapters::r#in::http::visit::Visit;
+use crate::adapters::r#in::http::wire::provider_schema;
+use crate::core::domain::ids::OrderId;
+use crate::core::use_cases::confirm_order::{Confirm, Confirmation};
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// The body as it is documented; [`return_url`] is how it is read.
+#[derive(Debug, ToSchema)]
+#[schema(as = Confirm)]
+pub struct ConfirmBody {
+    /// Where the payment form sends the payer back to: https, and a host that the operator allows.
+    #[schema(max_length = 512, required = false, example = "https://shop.example/paid")]
+    _return_url: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Registered)]
+pub struct RegisteredBody<'a> {
+    #[schema(pattern = "^registered$", example = "registered")]
+    status: &'static str,
+    #[serde(serialize_with = "shown")]
+    #[schema(value_type = uuid::Uuid)]
+    order_id: OrderId,
+    #[schema(schema_with = provider_schema)]
+    provider: &'static str,
+    /// Where the payer pays.
+    #[schema(example = "https://pay.example/form/1")]
+    form_url: &'a str,
+}
+
+pub async fn confirm_order(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    visit: Visit,
+    Id(order_id): Id<OrderId>,
+    prefer: Prefer,
+    _: NoQuery,
+    OptionalJson(body): OptionalJson,
+) -> Result<Response, Problem> {
+    let return_url = return_url(body.as_ref(), &app.settings.return_urls)?;
+    // "At once, or after so many seconds" is a wait; only without a wait it means "do not wait".
+    let wait = prefer.wait.map(|wait| wait.min(MAX_WAIT));
+    let respond_async = prefer.respond_async && wait.is_none_or(|wait| wait.is_zero());
+    let wait = wait.filter(|_| !respond_async);
+    let ask = Confirm {
+        order_id,
+        scope: caller.scope,
+        return_url,
+        wait,
+        respond_async,
+        call: visit.call(),
+    };
+    let work = Arc::clone(&app);
+    let answer =
+        app.answered(|reply| async move { work.can.confirm_order.run(ask, reply).await }).await??;
+    let mut response = match answer {
+        Confirmation::Registered { provider, form_url } => {
+            let body = RegisteredBody {
+                status: "registered",
+                order_id,
+                provider: provider.as_str(),
+                form_url: &form_url,
+            };
+            json(StatusCode::OK, &body)
+        }
+        Confirmation::Queued { task_id, retry_after } => queued(order_id, task_id, retry_after),
+    };
+    let headers = response.headers_mut();
+    if prefer.respond_async && headers.contains_key(http::header::LOCATION) {
+        headers.append(PREFERENCE_APPLIED, HeaderValue::from_static("respond-async"));
+    }
+    if let Some(wait) = wait {
+        headers.append(PREFERENCE_APPLIED, applied_wait(wait));
+    }
+    Ok(response)
+}
+
+fn return_url(body: Option<&Value>, allowed: &ReturnUrls) -> Result<Option<String>, Problem> {
+    let Some(body) = body else { return Ok(None) };
+    let mut faults = Faults::default();
+    let mut url = None;
+    if let Some(members) = faults.object(body, At::Root, &["return_url"])
+        && let Some(value) = members.get("return_url")
+    {
+        let at = At::Member(&At::Root, "return_url");
+        let text = faults.string(value, at);
+        url = text.and_then(|text| {
+            faults.parsed(allowed.allow(text).then(|| text.to_owned()), at, BAD_RETURN_URL)
+        });
+    }
+    faults.verdict(Some(url))
+}

@@ -1,0 +1,84 @@
+//! `GET /v1/orders/{id}` and `GET /v1/orders`.
+
+use crate::adapters::r#in::http::auth::Caller;
+use crate::adapters::r#in::http::body::{encode, json};
+use crate::adapters::r#in::http::code::Code;
+use crate::adapters::r#in::http::cursor::{BAD_CURSOR, Cursor};
+use crate::adapters::r#in::http::etag::conditional;
+use crate::adapters::r#in::http::faults::BAD_ID;
+use crate::adapters::r#in::http::lang::Text;
+use crate::adapters::r#in::http::order_body::OrderBody;
+use crate::adapters::r#in::http::params::{Id, NoQuery, Params};
+use crate::adapters::r#in::http::problem::Problem;
+use crate::adapters::r#in::http::state::App;
+use crate::core::domain::dossier::Dossier;
+use crate::core::domain::ids::{CustomerId, OrderId};
+use crate::core::domain::order::OrderStatus;
+use crate::core::ports::orders::{OrderQuery, Scope};
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderMap, StatusCode, Uri};
+use serde::Serialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+const BAD_STATUS: Text = Text::new("must be a status of an order", "должно быть состоянием заказа");
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OrderPage)]
+pub struct PageBody<'a> {
+    /// Newest first.
+    items: Vec<OrderBody<'a>>,
+    /// For the next page; null on the last one.
+    #[schema(required)]
+    next_cursor: Option<String>,
+}
+
+pub async fn show_order(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id<OrderId>,
+    _: NoQuery,
+    request: HeaderMap,
+) -> Result<Response, Problem> {
+    let dossier = find(&app, id, &caller.scope).await?;
+    Ok(conditional(&request, encode(&OrderBody::of(&dossier))))
+}
+
+/// The order as it stands now: how actions answer when they are done.
+pub async fn present_order(app: &App, id: OrderId, scope: &Scope) -> Result<Response, Problem> {
+    let dossier = find(app, id, scope).await?;
+    Ok(json(StatusCode::OK, &OrderBody::of(&dossier)))
+}
+
+async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<Dossier, Problem> {
+    let found = app.can.show_order.run(id, scope).await?;
+    found.ok_or(Problem::new(Code::OrderNotFound))
+}
+
+pub async fn list_orders(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let mut params = Params::read(&uri, &["customer_id", "status", "limit", "cursor"]);
+    let customer_id = params.take("customer_id", |text| CustomerId::parse(text).ok(), BAD_ID);
+    let status = params.take("status", OrderStatus::parse, BAD_STATUS);
+    let after = params.take("cursor", Cursor::decode, BAD_CURSOR);
+    let limit = params.limit();
+    params.finish()?;
+    let after = after.map(|last| (last.at, OrderId::from_uuid(Uuid::from_u128(last.id))));
+    // One more than the page holds, to learn whether there is a next one.
+    let query = OrderQuery { customer_id, status, limit: limit + 1, after };
+    let mut found = app.can.show_order.page(&query, &caller.scope).await?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let last = found.last().filter(|_| more);
+    let next_cursor = last.map(|dossier| {
+        let order = &dossier.order;
+        Cursor { at: order.created_at, id: order.id.uuid().as_u128() }.encode()
+    });
+    let items = found.iter().map(OrderBody::of).collect();
+    Ok(json(StatusCode::OK, &PageBody { items, next_cursor }))
+}

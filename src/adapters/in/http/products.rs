@@ -1,0 +1,53 @@
+//! `GET /v1/products/{id}`: a product with its price, honestly old when the catalog cannot answer.
+
+use crate::adapters::r#in::http::auth::Caller;
+use crate::adapters::r#in::http::body::json;
+use crate::adapters::r#in::http::params::{Id, NoQuery};
+use crate::adapters::r#in::http::problem::Problem;
+use crate::adapters::r#in::http::state::App;
+use crate::adapters::r#in::http::visit::Visit;
+use crate::adapters::r#in::http::wire::{Moment, MoneyBody};
+use crate::core::domain::ids::ProductId;
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use http::header::AGE;
+use serde::Serialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Product)]
+pub struct ProductBody<'a> {
+    #[schema(example = "p-1")]
+    id: &'a str,
+    #[schema(example = "Tea")]
+    name: &'a str,
+    price: MoneyBody,
+    /// From the cache because the catalog cannot answer; `Age` tells how old.
+    stale: bool,
+    /// When the catalog said so.
+    as_of: Moment,
+}
+
+pub async fn show_product(
+    State(app): State<Arc<App>>,
+    _: Caller,
+    visit: Visit,
+    Id(id): Id<ProductId>,
+    _: NoQuery,
+) -> Result<Response, Problem> {
+    let offer = app.can.show_product.run(&id, &visit.call()).await?;
+    let body = ProductBody {
+        id: offer.product.id.as_str(),
+        name: &offer.product.name,
+        price: MoneyBody(offer.product.price),
+        stale: offer.stale,
+        as_of: Moment(offer.as_of),
+    };
+    let mut response = json(StatusCode::OK, &body);
+    if offer.stale {
+        response.headers_mut().insert(AGE, offer.age.as_secs().into());
+    }
+    Ok(response)
+}

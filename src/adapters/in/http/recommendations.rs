@@ -1,0 +1,52 @@
+//! `GET /v1/customers/{id}/recommendations`: hints, or an honest nothing.
+
+use crate::adapters::r#in::http::auth::Caller;
+use crate::adapters::r#in::http::body::json;
+use crate::adapters::r#in::http::code::Code;
+use crate::adapters::r#in::http::params::{Id, NoQuery};
+use crate::adapters::r#in::http::problem::Problem;
+use crate::adapters::r#in::http::state::App;
+use crate::adapters::r#in::http::visit::Visit;
+use crate::core::domain::ids::CustomerId;
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use serde::Serialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Recommendations)]
+pub struct RecommendationsBody<'a> {
+    items: Vec<RecommendationBody<'a>>,
+    /// Nobody could tell: the list is empty for want of an answer.
+    degraded: bool,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Recommendation)]
+pub struct RecommendationBody<'a> {
+    #[schema(example = "p-2")]
+    product_id: &'a str,
+    #[schema(example = "Coffee")]
+    name: &'a str,
+}
+
+pub async fn recommend(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    visit: Visit,
+    Id(customer): Id<CustomerId>,
+    _: NoQuery,
+) -> Result<Response, Problem> {
+    if !caller.scope.allows(&customer) {
+        return Err(Problem::new(Code::Forbidden));
+    }
+    let recommended = app.can.recommend.run(&customer, &visit.call()).await?;
+    let items = recommended
+        .items
+        .iter()
+        .map(|item| RecommendationBody { product_id: item.product_id.as_str(), name: &item.name });
+    let body = RecommendationsBody { items: items.collect(), degraded: recommended.degraded };
+    Ok(json(StatusCode::OK, &body))
+}

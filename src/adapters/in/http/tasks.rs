@@ -1,0 +1,178 @@
+//! `GET /v1/tasks/{task_id}`: how far the work on an order has come, with a long poll; and the 202
+//! that sends clients here.
+
+use crate::adapters::r#in::http::auth::Caller;
+use crate::adapters::r#in::http::body::{encode, json};
+use crate::adapters::r#in::http::code::Code;
+use crate::adapters::r#in::http::error::why_failed;
+use crate::adapters::r#in::http::etag::conditional;
+use crate::adapters::r#in::http::lang::Lang;
+use crate::adapters::r#in::http::order_body::shown;
+use crate::adapters::r#in::http::params::{Id, Params};
+use crate::adapters::r#in::http::prefer::{
+    MALFORMED_WAIT, MAX_WAIT, PREFERENCE_APPLIED, Prefer, applied_wait, parse_wait,
+};
+use crate::adapters::r#in::http::problem::{Problem, whole_seconds};
+use crate::adapters::r#in::http::state::App;
+use crate::adapters::r#in::http::visit::Visit;
+use crate::adapters::r#in::http::wire::{
+    Moment, provider_schema, reason_schema, task_kind_schema, task_status_schema,
+};
+use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::domain::task::{Task, TaskState};
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::ports::orders::TaskView;
+use axum::extract::State;
+use axum::response::Response;
+use http::header::{LOCATION, RETRY_AFTER, VARY};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::Duration;
+use utoipa::ToSchema;
+
+/// The longest that a poller is told to stay away: a task that waits for a person has no time.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A poll that the client's own deadline ends is answered this much earlier.
+const ANSWER_EARLY: Duration = Duration::from_millis(50);
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Task)]
+pub struct TaskBody<'a> {
+    #[schema(value_type = i64, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
+    task_id: i64,
+    #[schema(schema_with = task_kind_schema)]
+    kind: &'static str,
+    #[serde(serialize_with = "shown")]
+    #[schema(value_type = uuid::Uuid)]
+    order_id: OrderId,
+    /// `review`: a person must look; the outcome is not claimed.
+    #[schema(schema_with = task_status_schema)]
+    status: &'static str,
+    /// Why it waits.
+    #[schema(schema_with = reason_schema)]
+    reason: Option<&'static str>,
+    attempts: u32,
+    created_at: Moment,
+    updated_at: Moment,
+    #[schema(required)]
+    next_attempt_at: Option<Moment>,
+    /// What it brought about.
+    #[schema(required)]
+    result: Option<ResultBody<'a>>,
+    /// How it ended badly.
+    #[schema(required)]
+    error: Option<ErrorBody>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskResult)]
+pub struct ResultBody<'a> {
+    #[schema(schema_with = provider_schema)]
+    provider: &'static str,
+    /// Null as soon as nothing can be paid there any more.
+    #[schema(required)]
+    form_url: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskError)]
+pub struct ErrorBody {
+    #[schema(example = "payment_rejected")]
+    code: &'static str,
+    detail: &'static str,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Queued)]
+pub struct QueuedBody {
+    #[schema(pattern = "^queued$", example = "queued")]
+    status: &'static str,
+    #[serde(serialize_with = "shown")]
+    #[schema(value_type = uuid::Uuid)]
+    order_id: OrderId,
+    #[schema(value_type = i64)]
+    task_id: i64,
+}
+
+impl<'a> TaskBody<'a> {
+    pub fn of(task: &Task, form: Option<ResultBody<'a>>, lang: Lang) -> Self {
+        let queued = task.state == TaskState::Queued && task.run_at < Task::NEVER;
+        let detail = |error| why_failed(error).in_lang(lang);
+        Self {
+            task_id: task.id.get(),
+            kind: task.kind.as_str(),
+            order_id: task.order_id,
+            status: task.state.as_str(),
+            reason: task.reason.filter(|_| !task.state.is_final()).map(|reason| reason.as_str()),
+            attempts: task.attempts,
+            created_at: Moment(task.created_at),
+            updated_at: Moment(task.updated_at),
+            next_attempt_at: queued.then_some(Moment(task.run_at)),
+            result: form,
+            error: task.error.map(|e| ErrorBody { code: e.code(), detail: detail(e) }),
+        }
+    }
+}
+
+fn result(view: &TaskView) -> Option<ResultBody<'_>> {
+    let made = view.registration.as_ref()?;
+    Some(ResultBody { provider: made.provider.as_str(), form_url: made.open_form() })
+}
+
+pub async fn show_task(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    visit: Visit,
+    Id(id): Id<TaskId>,
+    prefer: Prefer,
+    uri: Uri,
+    request: HeaderMap,
+) -> Result<Response, Problem> {
+    let mut params = Params::read(&uri, &["wait"]);
+    let asked = params.take("wait", parse_wait, MALFORMED_WAIT);
+    params.finish()?;
+    let wait = asked.or(prefer.wait).unwrap_or_default().min(MAX_WAIT);
+    let found = app.can.poll_task.run(id, &caller.scope, patience(&visit, wait)).await?;
+    let view = found.ok_or(Problem::new(Code::TaskNotFound))?;
+    let body = TaskBody::of(&view.task, result(&view), visit.lang);
+    let mut response = conditional(&request, encode(&body));
+    let headers = response.headers_mut();
+    headers.insert(VARY, HeaderValue::from_static("accept-language"));
+    if asked.is_none() && prefer.wait.is_some() {
+        headers.insert(PREFERENCE_APPLIED, applied_wait(wait));
+    }
+    if let Some(pause) = pause(&view.task, app.services.clock.now()) {
+        headers.insert(RETRY_AFTER, whole_seconds(pause).into());
+    }
+    Ok(response)
+}
+
+/// Only a deadline that the client has set itself shortens its own wait.
+fn patience(visit: &Visit, wait: Duration) -> Duration {
+    if visit.deadline_is_the_clients {
+        wait.min(visit.deadline.remaining().saturating_sub(ANSWER_EARLY))
+    } else {
+        wait
+    }
+}
+
+/// When to look again; never for a final answer.
+fn pause(task: &Task, now: Timestamp) -> Option<Duration> {
+    match task.state {
+        TaskState::Queued => Some(task.run_at.since(now).min(LONGEST_PAUSE)),
+        TaskState::Running => Some(Duration::ZERO),
+        TaskState::Succeeded | TaskState::Failed | TaskState::Cancelled | TaskState::Review => None,
+    }
+}
+
+/// The 202 of everything that goes on without the client.
+pub fn queued(order_id: OrderId, task_id: TaskId, retry_after: Duration) -> Response {
+    let body = QueuedBody { status: "queued", order_id, task_id: task_id.get() };
+    let mut response = json(StatusCode::ACCEPTED, &body);
+    let location = HeaderValue::from_str(&format!("/v1/tasks/{task_id}"));
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, location.expect("a number in a path"));
+    headers.insert(RETRY_AFTER, whole_seconds(retry_after.min(LONGEST_PAUSE)).into());
+    response
+}

@@ -1,0 +1,55 @@
+//! Where the payment systems tell that something has happened. What they send goes on as it came:
+//! only their adapters can read it, and only a query makes it true.
+
+use crate::adapters::r#in::http::body::Raw;
+use crate::adapters::r#in::http::problem::Problem;
+use crate::adapters::r#in::http::state::App;
+use crate::core::domain::registration::Provider;
+use crate::core::ports::payment::RawCallback;
+use axum::extract::State;
+use http::{HeaderMap, Method, StatusCode, Uri};
+use std::sync::Arc;
+
+const SIGNATURE: &str = "OdnaKassa-Signature";
+
+pub async fn from_sber(
+    State(app): State<Arc<App>>,
+    method: Method,
+    uri: Uri,
+    Raw(body): Raw,
+) -> Result<StatusCode, Problem> {
+    receive(app, Provider::Sber, method, uri, None, body).await
+}
+
+pub async fn from_odnakassa(
+    State(app): State<Arc<App>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    Raw(body): Raw,
+) -> Result<StatusCode, Problem> {
+    let signature = headers.get(SIGNATURE).and_then(|value| value.to_str().ok());
+    receive(app, Provider::OdnaKassa, method, uri, signature.map(str::to_owned), body).await
+}
+
+async fn receive(
+    app: Arc<App>,
+    provider: Provider,
+    method: Method,
+    uri: Uri,
+    signature: Option<String>,
+    body: Vec<u8>,
+) -> Result<StatusCode, Problem> {
+    let work = Arc::clone(&app);
+    let receiving = async move {
+        let raw = RawCallback {
+            post: method == Method::POST,
+            query: uri.query().unwrap_or_default(),
+            signature: signature.as_deref(),
+            body: &body,
+        };
+        work.can.receive_callback.run(provider, &raw).await
+    };
+    app.detached(receiving).await??;
+    Ok(StatusCode::OK)
+}
