@@ -1,6 +1,7 @@
 //! The driven side: one folder a partner, none of which knows another, and the storage.
 
 pub mod alarm;
+pub mod health;
 pub mod http_client;
 pub mod process;
 pub mod sampler;
