@@ -22,14 +22,13 @@ mod recommendations;
 mod reply;
 mod sber;
 mod settings;
+mod wiring;
 mod world;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::Router;
 use tokio::task::JoinHandle;
 
 pub use self::bank::{Deed, DeedError, LedgerEntry};
@@ -41,22 +40,9 @@ pub use self::modes::{Mode, Mood};
 pub use self::order::{Change, OrderView, Protocol, Refund, State};
 pub use self::settings::{OdnakassaCredentials, Ports, SandboxConfig, SberCredentials};
 
-use self::bank::Bank;
-use self::callbacks::Callbacks;
-use self::calls::CallLog;
-use self::catalog::Catalog;
-use self::clock::Clock;
-use self::door::Door;
-use self::faults::Faults;
-use self::gate::{Connection, Gate, GatedListener};
-use self::ledger::{Ledger, Voice};
-use self::odnakassa::Odnakassa;
-use self::recommendations::Recommendations;
-use self::sber::Sber;
+use self::gate::Gate;
+use self::wiring::url_of;
 use self::world::{PARTNERS, World};
-
-/// How often orders are looked at that nobody asks about.
-const TICK: Duration = Duration::from_millis(50);
 
 /// Running partners. They stop when this is dropped; [`Sandbox::stop`] waits for it.
 #[derive(Debug)]
@@ -74,41 +60,13 @@ impl Sandbox {
     /// A port that cannot be bound; a machine without certificate authorities, which the client of
     /// the callbacks needs to exist.
     pub async fn start(config: SandboxConfig) -> io::Result<Self> {
-        let bind = |port| Gate::bind(SocketAddr::new(config.host, port));
-        let (control, control_listener) = bind(config.ports.control)?;
-        let (sber_gate, sber_listener) = bind(config.ports.sber)?;
-        let (odnakassa_gate, odnakassa_listener) = bind(config.ports.odnakassa)?;
-        let (catalog_gate, catalog_listener) = bind(config.ports.catalog)?;
-        let (recommendations_gate, recommendations_listener) = bind(config.ports.recommendations)?;
-
-        let public_url = config.public_url.clone().unwrap_or_else(|| url_of(control.address()));
-        let public_url = public_url.trim_end_matches('/').to_owned();
-        let builder = Builder {
-            clock: Clock::default(),
-            client: callbacks::client().map_err(io::Error::other)?,
-            config,
-        };
-        let world = Arc::new(World {
-            clock: builder.clock.clone(),
-            sber: builder.sber(sber_gate, &public_url),
-            odnakassa: builder.odnakassa(odnakassa_gate, &public_url),
-            catalog: Arc::new(Catalog::new(builder.door(catalog_gate))),
-            recommendations: Arc::new(Recommendations::new(builder.door(recommendations_gate))),
-        });
-        let control_router =
-            control::router(Arc::clone(&world)).merge(pay_page::router(Arc::clone(&world)));
-        let tasks = vec![
-            serve(sber_listener, sber::router(Arc::clone(&world.sber))),
-            serve(odnakassa_listener, odnakassa::router(Arc::clone(&world.odnakassa))),
-            serve(catalog_listener, catalog::router(Arc::clone(&world.catalog))),
-            serve(
-                recommendations_listener,
-                recommendations::router(Arc::clone(&world.recommendations)),
-            ),
-            serve(control_listener, control_router),
-            tokio::spawn(tick(Arc::clone(&world))),
-        ];
-        Ok(Self { world, control, public_url, tasks })
+        let wired = wiring::wire(config)?;
+        Ok(Self {
+            world: wired.world,
+            control: wired.control,
+            public_url: wired.public_url,
+            tasks: wired.tasks,
+        })
     }
 
     /// `SBER_BASE_URL` for `SBER_PROTOCOL=classic`.
@@ -134,6 +92,26 @@ impl Sandbox {
     /// `RECOMMENDATIONS_BASE_URL`.
     pub fn recommendations_base_url(&self) -> String {
         self.host_url(PartnerName::Recommendations)
+    }
+
+    /// All that the order service's environment has to say about its partners, in the classic
+    /// protocol of Sber.
+    pub fn service_env(&self) -> Vec<(&'static str, String)> {
+        let sber = &self.world.sber.credentials;
+        let odnakassa = &self.world.odnakassa.credentials;
+        let mut env = vec![
+            ("SBER_PROTOCOL", "classic".to_owned()),
+            ("SBER_BASE_URL", self.sber_base_url()),
+            ("SBER_USERNAME", sber.user_name.clone()),
+            ("SBER_PASSWORD", sber.password.clone()),
+            ("ODNAKASSA_BASE_URL", self.odnakassa_base_url()),
+            ("ODNAKASSA_API_KEY", odnakassa.api_key.clone()),
+            ("ODNAKASSA_WEBHOOK_SECRET", odnakassa.webhook_secret.clone()),
+            ("CATALOG_BASE_URL", self.catalog_base_url()),
+            ("RECOMMENDATIONS_BASE_URL", self.recommendations_base_url()),
+        ];
+        env.extend(sber.callback_secret.clone().map(|secret| ("SBER_CALLBACK_SECRET", secret)));
+        env
     }
 
     /// Where `/control` is.
@@ -254,73 +232,6 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         self.shut();
     }
-}
-
-struct Builder {
-    clock: Clock,
-    client: reqwest::Client,
-    config: SandboxConfig,
-}
-
-impl Builder {
-    fn door(&self, gate: Arc<Gate>) -> Arc<Door> {
-        let calls = Arc::new(CallLog::new(self.clock.clone()));
-        Arc::new(Door { gate, faults: Faults::new(self.config.seed), calls })
-    }
-
-    fn bank(
-        &self,
-        door: Arc<Door>,
-        voice: Voice,
-        id_prefix: Option<&'static str>,
-        secret: Option<String>,
-    ) -> Arc<Bank> {
-        let target = self.config.callback_url.clone();
-        let callbacks =
-            Arc::new(Callbacks::new(self.client.clone(), secret, target, self.config.time_scale));
-        let ledger = Ledger::new(voice, id_prefix, self.config.seed);
-        Arc::new(Bank::new(door, callbacks, self.clock.clone(), ledger))
-    }
-
-    fn sber(&self, gate: Arc<Gate>, public_url: &str) -> Arc<Sber> {
-        let credentials = self.config.sber.clone();
-        let secret = credentials.callback_secret.clone();
-        let bank = self.bank(self.door(gate), sber::voice, None, secret);
-        Arc::new(Sber { bank, credentials, public_url: public_url.to_owned() })
-    }
-
-    fn odnakassa(&self, gate: Arc<Gate>, public_url: &str) -> Arc<Odnakassa> {
-        let credentials = self.config.odnakassa.clone();
-        let secret = Some(credentials.webhook_secret.clone());
-        let bank = self.bank(self.door(gate), odnakassa::voice, Some("pay_"), secret);
-        Arc::new(Odnakassa { bank, credentials, public_url: public_url.to_owned() })
-    }
-}
-
-fn serve(listener: GatedListener, router: Router) -> JoinHandle<()> {
-    let service = router.into_make_service_with_connect_info::<Connection>();
-    tokio::spawn(async move {
-        // It never returns: the listener does not give up.
-        let _unreachable = axum::serve(listener, service).await;
-    })
-}
-
-async fn tick(world: Arc<World>) {
-    let mut ticks = tokio::time::interval(TICK);
-    loop {
-        ticks.tick().await;
-        world.banks().into_iter().for_each(|bank| bank.work_off());
-    }
-}
-
-/// An address that can be called: not the unspecified one, which can only be bound.
-fn url_of(address: SocketAddr) -> String {
-    let host = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        IpAddr::V4(_) | IpAddr::V6(_) => address.ip(),
-    };
-    format!("http://{}", SocketAddr::new(host, address.port()))
 }
 
 /// A panic in a simulated partner must not silence it for the rest of a test run.

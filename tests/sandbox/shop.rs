@@ -75,6 +75,14 @@ pub async fn json_generation(sandbox: &Sandbox, method: &str, mut body: Value) -
     json_of(request.send().await.expect("a reply")).await
 }
 
+pub fn code(reply: &Value) -> &str {
+    reply["errorCode"].as_str().unwrap_or("absent")
+}
+
+pub fn json_registration(number: &str) -> Value {
+    json!({"orderNumber": number, "amount": 19900, "currency": "643", "returnUrl": "https://shop.example/return"})
+}
+
 pub fn payment(order_id: &str) -> Value {
     json!({
         "order_id": order_id,
