@@ -1,0 +1,101 @@
+//! The meaning of each answer and of each silence: what the core hears, whether the alarm rings, and
+//! whether the breaker blames the partner.
+
+use crate::partner_stub::port::Alarm::{Rings, Still};
+use crate::partner_stub::port::Blame::{Nobody, Partner};
+use crate::partner_stub::port::{
+    EXTERNAL_ID, Method, Row, call, common_rows, order, payment, rejected, unknown,
+};
+use crate::partner_stub::{json, status};
+use crate::{listed, payment_object, problem, rig};
+use order_service::core::domain::money::Money;
+use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::ports::payment::Concern::{Account, Order};
+use order_service::core::ports::payment::{
+    Finding, PaymentError, PaymentPort, PaymentReport, ReportedStatus,
+};
+use order_service::core::ports::unavailable::{Cause, System};
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn every_method_classifies_statuses_and_bodies_that_are_none() {
+    for method in Method::ALL {
+        let rig = rig().await;
+        rig.check(method, common_rows(System::OdnaKassa)).await;
+        let key_refused = [401, 403].map(|code| {
+            Row(status(code), rejected(&format!("http_{code}"), Account), Rings, Nobody)
+        });
+        rig.check(method, key_refused.into()).await;
+    }
+}
+
+#[tokio::test]
+async fn each_refusal_of_a_registration_has_its_meaning() {
+    let rows = vec![
+        Row(problem(400, "invalid_request"), rejected("http_400", Order), Still, Nobody),
+        Row(problem(409, "request_in_progress"), unknown(Cause::PartnerFailed), Still, Nobody),
+        Row(problem(409, "order_id_conflict"), PaymentError::Duplicate, Still, Nobody),
+        Row(problem(422, "idempotency_mismatch"), PaymentError::Duplicate, Rings, Nobody),
+        Row(problem(409, "news"), unknown(Cause::Unreadable), Still, Partner),
+        Row(status(409), unknown(Cause::Unreadable), Still, Partner),
+        Row(status(422), unknown(Cause::Unreadable), Still, Partner),
+    ];
+    rig().await.check(Method::Register, rows).await;
+}
+
+#[tokio::test]
+async fn each_refusal_of_a_change_has_its_meaning() {
+    for method in [Method::Cancel, Method::Refund] {
+        let rows = vec![
+            Row(problem(409, "invalid_state"), rejected("invalid_state", Order), Still, Nobody),
+            Row(problem(422, "amount_exceeded"), rejected("amount_exceeded", Order), Still, Nobody),
+            Row(problem(409, "request_in_progress"), unknown(Cause::PartnerFailed), Still, Nobody),
+            Row(problem(422, "idempotency_mismatch"), unknown(Cause::Unreadable), Rings, Nobody),
+        ];
+        rig().await.check(method, rows).await;
+    }
+}
+
+#[tokio::test]
+async fn a_payment_that_is_not_what_we_asked_for_is_asked_for_again() {
+    let told = |member: &str, value: Value| {
+        let mut body = payment_object("pending");
+        body[member] = value;
+        json(200, &body)
+    };
+    let ask = || PaymentError::Duplicate;
+    let unreadable = || unknown(Cause::Unreadable);
+    let rows = vec![
+        Row(told("status", json!("succeeded")), ask(), Still, Nobody),
+        Row(told("status", json!("canceled")), ask(), Still, Nobody),
+        Row(told("status", json!("paused")), ask(), Still, Nobody),
+        Row(told("amount", json!({"value": "1.00", "currency": "RUB"})), ask(), Still, Nobody),
+        Row(told("amount", Value::Null), ask(), Still, Nobody),
+        Row(told("order_id", json!("another")), unreadable(), Still, Partner),
+        Row(told("confirmation", Value::Null), unreadable(), Still, Partner),
+        Row(told("id", json!("../x")), unreadable(), Still, Partner),
+        Row(told("amount", json!(199.0)), unreadable(), Still, Partner),
+    ];
+    rig().await.check(Method::Register, rows).await;
+}
+
+#[tokio::test]
+async fn a_report_carries_what_the_core_compares() {
+    let rig = rig().await;
+    rig.stub.will(listed("succeeded"));
+    let found = rig.adapter.payment_status(&payment(None), &call()).await;
+    let report = PaymentReport {
+        number: order().number,
+        external_id: Some(EXTERNAL_ID.to_owned()),
+        amount: Some(Money::rub(19_900).unwrap()),
+        status: ReportedStatus::Paid,
+        refunded: Some(Money::rub(5_000).unwrap()),
+        form_url: Some("https://kassa.example/pay/1".to_owned()),
+        expires_at: Timestamp::parse_rfc3339("2025-11-30T11:13:20Z"),
+    };
+    assert_eq!(found, Ok(Finding::Found(report)));
+
+    rig.stub.will(json(200, &json!({"items": []})));
+    let found = rig.adapter.payment_status(&payment(None), &call()).await;
+    assert_eq!(found, Ok(Finding::NotFound));
+}

@@ -1,0 +1,77 @@
+//! OdnaKassa's adapter at its one door: the shape of each request, the meaning of each answer and of
+//! each silence, and the guards.
+
+#[path = "../partner_stub/mod.rs"]
+mod partner_stub;
+
+mod answers;
+mod guards;
+mod requests;
+
+use order_service::adapters::out::http_client::base_url;
+use order_service::adapters::out::odnakassa::{OdnaKassaAdapter, OdnaKassaConfig};
+use order_service::adapters::resilience::breaker::Breaker;
+use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::observer::Silent;
+use order_service::adapters::resilience::semaphore::Semaphore;
+use partner_stub::port::{
+    Alarms, EXTERNAL_ID, Guarded, NUMBER, Rig, breaker, bulkhead, no_retry, timeouts,
+};
+use partner_stub::{Answer, Stub, json};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const API_KEY: &str = "key-of-the-shop";
+
+impl Guarded for OdnaKassaAdapter {
+    fn guards(&self) -> (&Breaker, &Semaphore) {
+        (self.breaker(), self.semaphore())
+    }
+}
+
+fn config(url: &str) -> OdnaKassaConfig {
+    OdnaKassaConfig {
+        base_url: base_url(url).unwrap(),
+        api_key: SecretString::from(API_KEY),
+        webhook_secrets: Vec::new(),
+        timeouts: timeouts(),
+        bulkhead: bulkhead(),
+        breaker: breaker(),
+        retry: no_retry(),
+    }
+}
+
+async fn rig_with(change: impl FnOnce(&mut OdnaKassaConfig)) -> Rig<OdnaKassaAdapter> {
+    let stub = Stub::start().await;
+    let mut config = config(&stub.url);
+    change(&mut config);
+    let alarms = Arc::new(Alarms::default());
+    let adapter =
+        OdnaKassaAdapter::new(config, Clock::coarse(), Arc::new(Silent), alarms.clone()).unwrap();
+    Rig { stub, adapter, alarms }
+}
+
+async fn rig() -> Rig<OdnaKassaAdapter> {
+    rig_with(|_| ()).await
+}
+
+fn payment_object(status: &str) -> Value {
+    json!({
+        "id": EXTERNAL_ID, "order_id": NUMBER, "status": status,
+        "amount": {"value": "199.00", "currency": "RUB"},
+        "refunded": {"value": "50.00", "currency": "RUB"},
+        "confirmation": {"type": "redirect", "confirmation_url": "https://kassa.example/pay/1"},
+        "created_at": "2025-11-30T10:53:20Z", "expires_at": "2025-11-30T11:13:20Z",
+        "version": 1, "metadata": {}, "new_member": [1],
+    })
+}
+
+fn listed(status: &str) -> Answer {
+    json(200, &json!({"items": [payment_object(status)]}))
+}
+
+fn problem(http: u16, code: &str) -> Answer {
+    let error = json!({"code": code, "message": "secret partner text", "request_id": "r"});
+    json(http, &json!({ "error": error }))
+}

@@ -1,0 +1,85 @@
+//! Sber's adapter at its one door: the shape of each request, the meaning of each answer and of each
+//! silence, and the guards.
+
+#[path = "../partner_stub/mod.rs"]
+mod partner_stub;
+
+mod answers;
+mod guards;
+mod requests;
+
+use order_service::adapters::out::http_client::base_url;
+use order_service::adapters::out::sber::{Credentials, Protocol, SberAdapter, SberConfig};
+use order_service::adapters::resilience::breaker::Breaker;
+use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::observer::Silent;
+use order_service::adapters::resilience::semaphore::Semaphore;
+use partner_stub::port::{
+    Alarms, EXTERNAL_ID, Guarded, NUMBER, Rig, breaker, bulkhead, no_retry, timeouts,
+};
+use partner_stub::{Answer, Stub, json};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const PASSWORD: &str = "p&ss=w%rd";
+
+impl Guarded for SberAdapter {
+    fn guards(&self) -> (&Breaker, &Semaphore) {
+        (self.breaker(), self.semaphore())
+    }
+}
+
+fn config(url: &str, protocol: Protocol) -> SberConfig {
+    SberConfig {
+        base_url: base_url(&format!("{url}/payment/rest")).unwrap(),
+        protocol,
+        credentials: Credentials::Login {
+            username: "shop-api".to_owned(),
+            password: SecretString::from(PASSWORD),
+        },
+        callback_secret: None,
+        ca_file: None,
+        timeouts: timeouts(),
+        bulkhead: bulkhead(),
+        breaker: breaker(),
+        retry: no_retry(),
+    }
+}
+
+async fn rig_with(protocol: Protocol, change: impl FnOnce(&mut SberConfig)) -> Rig<SberAdapter> {
+    let stub = Stub::start().await;
+    let mut config = config(&stub.url, protocol);
+    change(&mut config);
+    let alarms = Arc::new(Alarms::default());
+    let adapter =
+        SberAdapter::new(config, Clock::coarse(), Arc::new(Silent), alarms.clone()).unwrap();
+    Rig { stub, adapter, alarms }
+}
+
+async fn rig(protocol: Protocol) -> Rig<SberAdapter> {
+    rig_with(protocol, |_| ()).await
+}
+
+fn form(body: &str) -> Vec<(String, String)> {
+    let mut pairs: Vec<_> = form_urlencoded::parse(body.as_bytes()).into_owned().collect();
+    pairs.sort();
+    pairs
+}
+
+fn registered() -> Value {
+    json!({"orderId": EXTERNAL_ID, "formUrl": "https://bank.example/pay?mdOrder=6f0c1f0e-1"})
+}
+
+fn known(order_status: i64) -> Value {
+    json!({
+        "errorCode": "0", "orderNumber": NUMBER, "orderStatus": order_status, "actionCode": 0,
+        "amount": 19900, "currency": "643",
+        "attributes": [{"name": "mdOrder", "value": EXTERNAL_ID}],
+        "paymentAmountInfo": {"refundedAmount": 5000},
+    })
+}
+
+fn code(code: i64) -> Answer {
+    json(200, &json!({"errorCode": code.to_string(), "errorMessage": "secret gateway text"}))
+}
