@@ -51,7 +51,7 @@ const HOUSE: &[Room] = &[
     // the frame knows everything
     room("bootstrap", &[""], &["anyhow", "axum", "tokio", "tokio_util", "tracing", "sqlx", "secrecy", "fastrand", "uuid"]),
     room("config", &["core", "adapters"], &["envy", "humantime", "secrecy", "serde", "thiserror", "tracing_subscriber::EnvFilter"]),
-    room("telemetry", &["config"], &["tracing", "tracing_subscriber", "tracing_opentelemetry", "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "thiserror"]),
+    room("telemetry", &["config"], &["serde_json", "time", "tracing", "tracing_subscriber", "tracing_opentelemetry", "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "thiserror"]),
     room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio", "tracing"]),
 
     // the partners' stand-in is written against their protocols, not against our code

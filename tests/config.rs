@@ -106,9 +106,11 @@ fn one_variable_changes_one_thing() {
     assert_eq!(effective(&config, "SBER_CB_FAILURE_RATE"), "0.50");
 }
 
+type Refused<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
+
 /// Each is refused for itself: the variable that is named, and a word of what is expected.
 #[rustfmt::skip]
-const REFUSED: &[(&[(&str, &str)], &str, &str)] = &[
+const REFUSED: &[Refused<'_>] = &[
     // required
     (&[("SBER_BASE_URL", "")], "SBER_BASE_URL", "no default"),
     (&[("CATALOG_BASE_URL", "")], "CATALOG_BASE_URL", "no default"),
@@ -361,6 +363,16 @@ fn what_others_put_into_the_environment_is_left_alone() {
         ("HTTP_PROXY", "http://proxy"),
         ("sber_read_timeout", "1"),
     ]);
+}
+
+#[test]
+fn spans_go_where_the_standard_variables_say() {
+    let spans_to = |changes: &[(&str, &str)]| config(changes).service.telemetry.spans_to;
+    let all = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/");
+    let own = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces/in");
+    assert_eq!(spans_to(&[]), None);
+    assert_eq!(spans_to(&[all]).unwrap(), "http://collector:4318/v1/traces");
+    assert_eq!(spans_to(&[all, own]).unwrap(), "http://traces/in");
 }
 
 #[test]

@@ -124,9 +124,12 @@ impl Environment {
         direct.or_else(|| self.fallback.get(name).cloned())
     }
 
-    /// Whether somebody set the variable (the fallback does not count).
-    pub(super) fn is_set(&self, name: &str) -> bool {
-        self.set.contains_key(name) || self.set.contains_key(&format!("{name}_FILE"))
+    /// What somebody set a variable to that belongs to no group.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        match self.set.get(name)? {
+            Held::Text(text) => Some(text),
+            Held::NotUtf8 => None,
+        }
     }
 
     /// Adds a problem, unless the variable already has one: then what it holds is not what was

@@ -20,7 +20,7 @@ mod vendors;
 
 pub use payment::{ReturnUrls, WorkerConfig};
 pub use problem::{Problem, Problems};
-pub use service::{DatabaseConfig, LimitsConfig, LogConfig, ServiceConfig, ShutdownConfig};
+pub use service::{DatabaseConfig, LimitsConfig, ServiceConfig, ShutdownConfig, TelemetryConfig};
 pub use system::HealthConfig;
 pub use vars::{EmptyOn, LogFormat, ReadinessExternal};
 

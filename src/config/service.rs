@@ -18,7 +18,7 @@ pub struct ServiceConfig {
     pub database: DatabaseConfig,
     pub limits: LimitsConfig,
     pub readiness_external: ReadinessExternal,
-    pub log: LogConfig,
+    pub telemetry: TelemetryConfig,
     pub shutdown: ShutdownConfig,
 }
 
@@ -38,12 +38,14 @@ pub struct LimitsConfig {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogConfig {
+pub struct TelemetryConfig {
     pub format: LogFormat,
     /// `RUST_LOG`.
     pub filter: String,
-    /// Whether spans go to a collector; where and how, the exporter reads from `OTEL_…` itself.
-    pub export_spans: bool,
+    /// The collector's address for spans, if there is one.
+    pub spans_to: Option<String>,
+    /// `OTEL_SERVICE_NAME`.
+    pub service_name: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +81,12 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
             max_body_bytes: size(vars.max_body_bytes.0),
         },
         readiness_external: vars.readiness_external.0,
-        log: LogConfig { format, filter: vars.rust_log.0, export_spans: exports_spans(env) },
+        telemetry: TelemetryConfig {
+            format,
+            filter: vars.rust_log.0,
+            spans_to: collector(env),
+            service_name: env.text("OTEL_SERVICE_NAME").unwrap_or("order-service").to_owned(),
+        },
         shutdown: ShutdownConfig { grace: vars.shutdown_grace.0, timeout: vars.shutdown_timeout.0 },
     }
 }
@@ -140,8 +147,12 @@ fn format_for_stderr(env: &mut Environment) -> LogFormat {
     format
 }
 
-fn exports_spans(env: &Environment) -> bool {
-    env.is_set("OTEL_EXPORTER_OTLP_ENDPOINT") || env.is_set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+/// Where the standard variables say that spans go: the one for spans as it is, or the one for
+/// everything with the path for spans.
+fn collector(env: &Environment) -> Option<String> {
+    let own = env.text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").map(str::to_owned);
+    let shared = env.text("OTEL_EXPORTER_OTLP_ENDPOINT");
+    own.or_else(|| shared.map(|base| format!("{}/v1/traces", base.trim_end_matches('/'))))
 }
 
 /// Leases are held under this name, so it must outlive a restart; a random one would not.

@@ -215,6 +215,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'ast> Visit<'ast> for Reader<'_> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "what else there is has no tests inside")]
     fn visit_item(&mut self, item: &'ast syn::Item) {
         let attributes: &[syn::Attribute] = match item {
             syn::Item::Mod(i) => &i.attrs,

@@ -1,0 +1,97 @@
+//! What the service tells of itself while it runs: log lines on stderr and, if a collector is
+//! named, spans. Metrics are an adapter of their own.
+
+mod line;
+
+use crate::config::{LogFormat, TelemetryConfig};
+use line::JsonLine;
+use opentelemetry::KeyValue;
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::resource::EnvResourceDetector;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use std::io::IsTerminal;
+use tracing::Subscriber;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::JsonFields;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
+
+/// Without it, each export would make spans of its own, to be exported.
+const EXPORTED: &str = "info,opentelemetry=off,hyper=off,reqwest=off,h2=off,tower=off";
+
+/// Running telemetry. It outlives the async runtime, because its last act blocks.
+#[derive(Debug)]
+pub struct Telemetry {
+    spans: Option<SdkTracerProvider>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    #[error("the span exporter cannot be built")]
+    Exporter(#[from] ExporterBuildError),
+    #[error("the log filter is not valid")]
+    Filter(#[from] tracing_subscriber::filter::ParseError),
+    #[error("telemetry was started before in this process")]
+    Started(#[from] tracing_subscriber::util::TryInitError),
+}
+
+impl Telemetry {
+    /// Call it before the async runtime starts.
+    ///
+    /// # Errors
+    /// A filter or a collector's address that cannot be used; a second start.
+    pub fn start(config: &TelemetryConfig) -> Result<Self, TelemetryError> {
+        let spans = provider(config)?;
+        subscriber(config, spans.as_ref(), std::io::stderr)?.try_init()?;
+        Ok(Self { spans })
+    }
+
+    /// Sends the spans that still wait. Call it after the async runtime has ended.
+    pub fn stop(self) {
+        if let Some(spans) = self.spans
+            && let Err(error) = spans.shutdown()
+        {
+            tracing::warn!(%error, "the last spans were not exported");
+        }
+    }
+}
+
+fn subscriber<W>(
+    config: &TelemetryConfig,
+    spans: Option<&SdkTracerProvider>,
+    writer: W,
+) -> Result<impl Subscriber + Send + Sync + use<W>, TelemetryError>
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let lines = fmt::layer().with_writer(writer);
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match config.format {
+        LogFormat::Pretty => Box::new(lines.with_ansi(std::io::stderr().is_terminal())),
+        LogFormat::Json => Box::new(lines.fmt_fields(JsonFields::new()).event_format(JsonLine)),
+    };
+    let exported = spans.map(|provider| {
+        let tracer = provider.tracer("order-service");
+        tracing_opentelemetry::layer().with_tracer(tracer).with_filter(EnvFilter::new(EXPORTED))
+    });
+    let lines = lines.with_filter(EnvFilter::try_new(&config.filter)?);
+    Ok(tracing_subscriber::registry().with(lines).with(exported))
+}
+
+/// Timeouts, headers, sampling and batch sizes are the SDK's to read from the standard variables.
+fn provider(config: &TelemetryConfig) -> Result<Option<SdkTracerProvider>, TelemetryError> {
+    let Some(collector) = &config.spans_to else { return Ok(None) };
+    let exporter = SpanExporter::builder().with_http().with_endpoint(collector).build()?;
+    let resource = Resource::builder_empty()
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .with_detector(Box::new(EnvResourceDetector::new()))
+        .with_service_name(config.service_name.clone())
+        .build();
+    let provider = SdkTracerProvider::builder().with_resource(resource);
+    Ok(Some(provider.with_batch_exporter(exporter).build()))
+}
+
+#[cfg(test)]
+mod tests;
