@@ -1,1 +1,93 @@
-//! To be written.
+//! The operator's door, on a listener of its own: metrics, health, and what may be turned by hand.
+//! Whenever a token is set, everything but metrics and health asks for it.
+
+mod systems;
+mod token;
+
+use crate::adapters::r#in::http::body::BodyLimit;
+use crate::adapters::r#in::http::code::Code;
+use crate::adapters::r#in::http::door::{Door, door};
+use crate::adapters::r#in::http::health::{Readiness, health_routes};
+use crate::adapters::r#in::http::limits::Lifecycle;
+use crate::adapters::r#in::http::problem::Problem;
+use crate::core::ports::clock::Entropy;
+use crate::core::ports::systems::SystemControl;
+use crate::core::ports::traffic::Uncounted;
+use axum::Router;
+use axum::extract::{FromRef, State};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue};
+use secrecy::SecretString;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use token::{Expected, demand};
+use tower_http::compression::CompressionLayer;
+
+/// An operator's request is small and short, and there are few at a time.
+const LIMIT: BodyLimit = BodyLimit(65_536);
+const PATIENCE: Duration = Duration::from_secs(20);
+const AT_A_TIME: usize = 64;
+
+/// Makes the page of a scrape, given its `Accept`: the content type and the text.
+pub type RenderMetrics = Box<dyn Fn(Option<&str>) -> (&'static str, String) + Send + Sync>;
+
+/// What the operator's routes are served from.
+pub struct Desk {
+    pub systems: Vec<Arc<dyn SystemControl>>,
+    pub metrics: RenderMetrics,
+    pub readiness: Arc<Readiness>,
+    pub entropy: Arc<dyn Entropy>,
+    /// `ADMIN_TOKEN`.
+    pub token: Option<SecretString>,
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk").field("systems", &self.systems).finish_non_exhaustive()
+    }
+}
+
+impl FromRef<Arc<Desk>> for BodyLimit {
+    fn from_ref(_: &Arc<Desk>) -> Self {
+        LIMIT
+    }
+}
+
+/// Everything that the admin listener serves.
+pub fn router(desk: &Arc<Desk>) -> Router {
+    // Not the service's own lifecycle: operators look on until the process ends.
+    let lifecycle = Arc::new(Lifecycle::default());
+    let entropy = Arc::clone(&desk.entropy);
+    let door_state = Door::new(Arc::new(Uncounted), entropy, lifecycle, PATIENCE, AT_A_TIME);
+    let open = Router::new()
+        .route("/metrics", get(metrics))
+        .layer(CompressionLayer::new())
+        .with_state(Arc::clone(desk))
+        .merge(health_routes(Arc::clone(&desk.readiness)));
+    let guarded = Router::new()
+        .route("/admin/systems", get(systems::list))
+        .route("/admin/systems/{system}/breaker", put(systems::set_mode))
+        .route("/admin/systems/{system}/breaker/reset", post(systems::reset))
+        .with_state(Arc::clone(desk));
+    let guarded = match &desk.token {
+        Some(token) => {
+            let expected = Arc::new(Expected::new(token));
+            guarded.route_layer(from_fn_with_state(expected, demand))
+        }
+        None => guarded,
+    };
+    open.merge(guarded)
+        .fallback(async || Problem::new(Code::NotFound))
+        .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
+        .layer(from_fn_with_state(Arc::new(door_state), door))
+}
+
+async fn metrics(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    let (content_type, text) = (desk.metrics)(accept);
+    ([(CONTENT_TYPE, HeaderValue::from_static(content_type))], text).into_response()
+}

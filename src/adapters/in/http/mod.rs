@@ -3,23 +3,23 @@
 
 mod state;
 
-mod door;
-mod health;
-mod limits;
+pub mod door;
+pub mod health;
+pub mod limits;
 mod visit;
 
-mod code;
+pub mod code;
 mod error;
-mod lang;
-mod problem;
+pub mod lang;
+pub mod problem;
 
 mod auth;
-mod body;
+pub mod body;
 mod cursor;
 mod etag;
-mod faults;
+pub mod faults;
 mod idempotency;
-mod params;
+pub mod params;
 mod prefer;
 mod return_url;
 mod wire;
