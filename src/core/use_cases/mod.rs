@@ -8,6 +8,7 @@ pub mod show_product;
 
 pub mod cancel_order;
 pub mod confirm_order;
+pub mod operate_tasks;
 pub mod poll_task;
 pub mod receive_callback;
 pub mod refund_order;

@@ -8,12 +8,11 @@ pub use housekeeping::Housekeeping;
 
 use crate::core::domain::registration::Provider;
 use crate::core::ports::events::{Event, Events};
-use crate::core::ports::orders::{Claimed, StorageError};
+use crate::core::ports::orders::{Claimed, Hint, StorageError};
 use crate::core::use_cases::run_tasks::RunTasks;
 use lanes::Lanes;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -29,8 +28,6 @@ pub struct Worker {
     pub workers: usize,
     /// `TASK_POLL_INTERVAL`.
     pub poll_interval: Duration,
-    /// Rings when another instance says that something became due.
-    pub hints: Option<Arc<Notify>>,
     /// Runs are spawned here, so that shutdown can wait for them.
     pub tracker: TaskTracker,
     pub stop: CancellationToken,
@@ -40,6 +37,7 @@ impl Worker {
     /// Claims and runs until it is stopped; runs that have begun go on in the tracker.
     pub async fn run(self) {
         let lanes = Arc::new(Lanes::new(self.workers, self.tasks.router.providers().collect()));
+        let mut hints = 0;
         while !self.stop.is_cancelled() {
             let found = self.claim_round(&lanes).await;
             if found {
@@ -48,7 +46,7 @@ impl Worker {
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 () = self.tasks.watch.due() => {}
-                () = self.hinted() => {}
+                seen = self.tasks.store.hinted(Hint::TaskDue, hints) => hints = seen,
                 () = lanes.freed() => {}
                 () = sleep(self.pause()) => {}
             }
@@ -101,13 +99,6 @@ impl Worker {
             }
             drop(place);
         });
-    }
-
-    async fn hinted(&self) {
-        match &self.hints {
-            Some(hints) => hints.notified().await,
-            None => std::future::pending().await,
-        }
     }
 
     /// Instances that were started together shall not poll together.

@@ -9,12 +9,14 @@ mod ask;
 mod cancel;
 mod learn;
 mod next;
+mod operator;
 mod refund;
 mod register;
 pub mod step;
 mod sync;
 
 pub use ask::{Asker, Cancelled, Confirmed, RefundAsked};
+pub use operator::{OperatorFinding, OperatorRefused};
 
 use crate::core::domain::ids::{LeaseToken, TaskId};
 use crate::core::domain::order::{Order, OrderStatus};

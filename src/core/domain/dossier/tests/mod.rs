@@ -2,6 +2,7 @@
 //! and checks after every decision what must hold whatever happens.
 
 mod cancelling;
+mod operating;
 mod property;
 mod refunding;
 mod registering;

@@ -1,0 +1,93 @@
+//! The operator's way out: see tasks, let them run, give them up, answer what only a person can.
+//! Everything done by hand is kept in the same transaction, with its reason.
+
+use crate::core::domain::dossier::step::{Round, Turn};
+use crate::core::domain::dossier::{Dossier, OperatorFinding, OperatorRefused};
+use crate::core::domain::ids::{LeaseToken, TaskId};
+use crate::core::domain::task::Task;
+use crate::core::ports::orders::{
+    Also, AuditEntry, Reads, Scene, Scope, StorageError, TaskQuery, decide,
+};
+use crate::core::use_cases::run_tasks::RunTasks;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct OperateTasks {
+    pub tasks: Arc<RunTasks>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    Retry,
+    Cancel,
+    Resolve { finding: OperatorFinding, reason: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OperateError {
+    #[error("no such task")]
+    NotFound,
+    #[error(transparent)]
+    Refused(#[from] OperatorRefused),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl OperateTasks {
+    /// Newest first.
+    ///
+    /// # Errors
+    /// The storage cannot answer.
+    pub async fn list(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
+        self.tasks.store.tasks(query).await
+    }
+
+    /// # Errors
+    /// No such task, or it is not in a state for this.
+    pub async fn run(&self, task_id: TaskId, operation: Operation) -> Result<(), OperateError> {
+        let view = self.tasks.store.task(task_id, &Scope::Anyone).await?;
+        let order_id = view.ok_or(OperateError::NotFound)?.task.order_id;
+        let token = LeaseToken::new(self.tasks.entropy.bits());
+        let desk = self.tasks.desk(task_id, token, Round::default());
+        let decision = move |dossier: &mut Dossier, scene: &Scene| {
+            let done = operate(dossier, task_id, &operation, &desk.turn(scene, false));
+            let audit = done.is_ok().then(|| operation.audit(task_id));
+            (done, Also { audit, ..Also::default() })
+        };
+        decide(self.tasks.store.as_ref(), order_id, Reads::Dossier, decision)
+            .await?
+            .ok_or(OperateError::NotFound)??;
+        self.tasks.watch.changed(task_id);
+        self.tasks.watch.work_is_due();
+        Ok(())
+    }
+}
+
+fn operate(
+    dossier: &mut Dossier,
+    task: TaskId,
+    operation: &Operation,
+    turn: &Turn<'_>,
+) -> Result<(), OperatorRefused> {
+    match operation {
+        Operation::Retry => dossier.operator_retry(task, turn),
+        Operation::Cancel => dossier.operator_cancel(task),
+        Operation::Resolve { finding, .. } => dossier.operator_resolve(*finding, turn),
+    }
+}
+
+impl Operation {
+    fn audit(&self, task_id: TaskId) -> AuditEntry {
+        let (action, reason) = match self {
+            Self::Retry => ("retry", ""),
+            Self::Cancel => ("cancel", ""),
+            Self::Resolve { finding: OperatorFinding::Executed, reason } => {
+                ("resolve_executed", reason.as_str())
+            }
+            Self::Resolve { finding: OperatorFinding::NotExecuted, reason } => {
+                ("resolve_not_executed", reason.as_str())
+            }
+        };
+        AuditEntry { action: action.to_owned(), task_id: Some(task_id), reason: reason.to_owned() }
+    }
+}
