@@ -46,13 +46,13 @@ const HOUSE: &[Room] = &[
     // the doors know the core only
     room("adapters::in::http", &["core"], DOOR_CRATES),
     room("adapters::in::admin", &["core", "adapters::in::http"], DOOR_CRATES),
-    room("adapters::in::worker", &["core"], &["tokio", "tokio_util", "tracing"]),
+    room("adapters::in::worker", &["core"], &["fastrand", "tokio", "tokio_util", "tracing"]),
 
     // the frame knows everything
-    room("bootstrap", &[""], &["anyhow", "axum", "tokio", "tokio_util", "tracing", "sqlx", "secrecy", "fastrand", "uuid"]),
+    room("bootstrap", &[""], &["anyhow", "axum", "tokio", "tokio_util", "tracing", "secrecy", "clap"]),
     room("config", &["core", "adapters"], &["envy", "humantime", "secrecy", "serde", "thiserror", "tracing_subscriber::EnvFilter"]),
     room("telemetry", &["config"], &["serde_json", "time", "tracing", "tracing_subscriber", "tracing_opentelemetry", "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "thiserror"]),
-    room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio", "tracing"]),
+    room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio"]),
 
     // the partners' stand-in is written against their protocols, not against our code
     room("sandbox", &[], &["axum", "http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "reqwest", "hmac", "sha2", "fastrand", "humantime", "time", "uuid", "thiserror", "tracing"]),

@@ -5,6 +5,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use syn::visit::{self, Visit};
 
 /// One file of the crate.
@@ -47,7 +48,13 @@ pub fn files_below(folder: &str) -> Vec<PathBuf> {
     found
 }
 
-pub fn modules() -> Vec<Module> {
+/// The whole crate, read once.
+pub fn modules() -> &'static [Module] {
+    static MODULES: LazyLock<Vec<Module>> = LazyLock::new(read_all);
+    &MODULES
+}
+
+fn read_all() -> Vec<Module> {
     let crates = foreign_crates();
     let src = root().join("src");
     let mut found = Vec::new();
