@@ -17,6 +17,7 @@ pub(super) struct Http {
     shed: IntCounterVec,
     limit: IntGaugeVec,
     ready: IntGaugeVec,
+    deadline: IntCounterVec,
 }
 
 impl Http {
@@ -53,17 +54,33 @@ impl Http {
                 "Whether a check of readiness passed when it was last asked: 0 or 1",
                 &["check"],
             ),
+            deadline: families.counter(
+                "deadline_exceeded_total",
+                "Work that the caller's own deadline ended",
+                &["stage"],
+            ),
         };
+        made.start_at_zero();
+        made
+    }
+
+    fn start_at_zero(&self) {
         for method in HTTP_METHODS {
-            made.active.with_label_values(&[method]);
+            self.active.with_label_values(&[method]);
         }
         for class in STATUS_CLASSES {
-            made.requests.with_label_values(&["_OTHER", UNMATCHED, class]);
+            self.requests.with_label_values(&["_OTHER", UNMATCHED, class]);
         }
         for reason in Shed::ALL {
-            made.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]);
+            self.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]);
         }
-        made
+        for stage in DeadlineStage::ALL {
+            self.deadline.with_label_values(&[stage.word()]);
+        }
+    }
+
+    pub(super) fn deadline_passed(&self, stage: DeadlineStage) {
+        self.deadline.with_label_values(&[stage.word()]).inc();
     }
 }
 
@@ -107,7 +124,7 @@ impl Traffic for Metrics {
     fn shed(&self, reason: Shed) {
         self.http.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]).inc();
         if reason == Shed::Deadline {
-            self.guards.deadline_passed(DeadlineStage::Admission);
+            self.http.deadline_passed(DeadlineStage::Admission);
         }
     }
 

@@ -6,9 +6,12 @@ pub mod labels;
 mod families;
 
 mod app;
+mod calls;
 mod events;
+mod fallbacks;
 mod guards;
 mod http;
+mod orders;
 mod store;
 mod tasks;
 mod watch;
@@ -24,9 +27,11 @@ use prometheus::{Registry, TextEncoder};
 pub struct Metrics {
     registry: Registry,
     app: app::App,
-    events: events::Happenings,
+    calls: calls::Calls,
+    fallbacks: fallbacks::Fallbacks,
     guards: guards::Guards,
     http: http::Http,
+    orders: orders::Orders,
     store: store::Store,
     tasks: tasks::Tasks,
     watch: watch::Watched,
@@ -39,9 +44,11 @@ impl Metrics {
         let families = Families(&registry);
         Self {
             app: app::App::new(&families, build),
-            events: events::Happenings::new(&families),
+            calls: calls::Calls::new(&families),
+            fallbacks: fallbacks::Fallbacks::new(&families),
             guards: guards::Guards::new(&families),
             http: http::Http::new(&families),
+            orders: orders::Orders::new(&families),
             store: store::Store::new(&families),
             tasks: tasks::Tasks::new(&families),
             watch: watch::Watched::new(&families),

@@ -1,11 +1,13 @@
-//! How many tasks wait, and how long the longest due one has: asked of the storage at most once per
-//! scrape interval, however many scrapers come.
+//! Tasks: what became of their runs, and how many wait. The latter is asked of the storage at most
+//! once per scrape interval, however many scrapers come.
 
 use super::Metrics;
-use super::families::Families;
+use super::families::{AGE, Families};
+use super::labels::{Label, task_endings};
 use crate::core::domain::task::{TaskKind, TaskState};
+use crate::core::ports::events::StepOutcome;
 use crate::core::ports::orders::{OrderStore, TaskStat};
-use prometheus::{GaugeVec, IntGaugeVec};
+use prometheus::{Gauge, GaugeVec, HistogramVec, IntCounterVec, IntGaugeVec};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
@@ -20,6 +22,9 @@ const LONGEST_QUERY: Duration = Duration::from_secs(2);
 pub(super) struct Tasks {
     count: IntGaugeVec,
     oldest_due: GaugeVec,
+    steps: IntCounterVec,
+    ages: HistogramVec,
+    last_poll: Gauge,
     /// When the numbers were last asked for. Held during the query: whoever comes meanwhile is
     /// served the numbers that are there.
     asked: Mutex<Option<Instant>>,
@@ -34,10 +39,40 @@ impl Tasks {
                 "How long the longest due task has been due",
                 &["kind"],
             ),
+            steps: families.counter(
+                "task_attempts_total",
+                "Runs of tasks, by what became of them",
+                &["kind", "outcome"],
+            ),
+            ages: families.histogram(
+                "task_completion_seconds",
+                "From a task's creation to its end",
+                &["kind", "outcome"],
+                AGE,
+            ),
+            last_poll: families
+                .ratio(
+                    "task_poll_last_success_timestamp_seconds",
+                    "When the workers last looked for due tasks; 0 before the first time",
+                    &[],
+                )
+                .with_label_values::<&str>(&[]),
             asked: Mutex::new(None),
         };
-        made.show(&[]);
+        made.start_at_zero();
         made
+    }
+
+    fn start_at_zero(&self) {
+        self.show(&[]);
+        for kind in TaskKind::ALL {
+            for outcome in StepOutcome::ALL {
+                self.steps.with_label_values(&[kind.as_str(), outcome.word()]);
+            }
+            for ending in task_endings() {
+                self.ages.with_label_values(&[kind.as_str(), ending]);
+            }
+        }
     }
 
     fn show(&self, stats: &[TaskStat]) {
@@ -55,6 +90,18 @@ impl Tasks {
                 .with_label_values(&[kind.as_str()])
                 .set(oldest.max().unwrap_or_default().as_secs_f64());
         }
+    }
+
+    pub(super) fn step(&self, kind: TaskKind, outcome: StepOutcome) {
+        self.steps.with_label_values(&[kind.as_str(), outcome.word()]).inc();
+    }
+
+    pub(super) fn finished(&self, kind: TaskKind, outcome: &str, age: Duration) {
+        self.ages.with_label_values(&[kind.as_str(), outcome]).observe(age.as_secs_f64());
+    }
+
+    pub(super) fn polled(&self) {
+        self.last_poll.set(unix_now());
     }
 }
 

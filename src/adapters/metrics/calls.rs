@@ -1,0 +1,107 @@
+//! Calls to the systems outside: how the breakers counted them, and what they refused.
+
+use super::families::{CALL, Families};
+use super::labels::operations;
+use super::tasks::unix_now;
+use crate::adapters::resilience::breaker::State;
+use crate::adapters::resilience::observer::{Outcome, Rejection, Transition};
+use crate::core::ports::unavailable::System;
+use prometheus::{GaugeVec, HistogramVec, IntCounterVec};
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(super) struct Calls {
+    calls: IntCounterVec,
+    durations: HistogramVec,
+    rejected: IntCounterVec,
+    would_reject: IntCounterVec,
+    transitions: IntCounterVec,
+    last_transition: GaugeVec,
+}
+
+impl Calls {
+    pub(super) fn new(families: &Families<'_>) -> Self {
+        let made = Self {
+            calls: families.counter(
+                "circuit_breaker_calls_total",
+                "Calls by how the breaker counted them; slow and success exclude one another",
+                &["system", "operation", "outcome"],
+            ),
+            durations: families.histogram(
+                "external_call_duration_seconds",
+                "Duration of calls to a system, each attempt for itself",
+                &["system", "operation", "outcome"],
+                CALL,
+            ),
+            rejected: families.counter(
+                "circuit_breaker_rejected_total",
+                "Calls that the breaker refused",
+                &["system", "reason"],
+            ),
+            would_reject: families.counter(
+                "circuit_breaker_would_reject_total",
+                "Calls that the breaker would have refused, had it not run dry",
+                &["system", "reason"],
+            ),
+            transitions: families.counter(
+                "circuit_breaker_transitions_total",
+                "Changes of the breaker's state",
+                &["system", "from", "to"],
+            ),
+            last_transition: families.ratio(
+                "circuit_breaker_last_transition_timestamp_seconds",
+                "When the state last changed; 0 before the first change",
+                &["system"],
+            ),
+        };
+        System::ALL.into_iter().for_each(|system| made.start_at_zero(system));
+        made
+    }
+
+    fn start_at_zero(&self, system: System) {
+        let name = system.as_str();
+        for operation in operations(system) {
+            for outcome in Outcome::ALL {
+                self.calls.with_label_values(&[name, *operation, outcome.as_str()]);
+                self.durations.with_label_values(&[name, *operation, outcome.as_str()]);
+            }
+        }
+        for reason in Rejection::ALL {
+            self.rejected.with_label_values(&[name, reason.as_str()]);
+            self.would_reject.with_label_values(&[name, reason.as_str()]);
+        }
+        for from in State::ALL {
+            for to in State::ALL.into_iter().filter(|to| *to != from) {
+                self.transitions.with_label_values(&[name, from.label(), to.label()]);
+            }
+        }
+        self.last_transition.with_label_values(&[name]);
+    }
+
+    pub(super) fn ended(
+        &self,
+        system: System,
+        operation: &str,
+        outcome: Outcome,
+        elapsed: Duration,
+    ) {
+        let labels = [system.as_str(), operation, outcome.as_str()];
+        self.calls.with_label_values(&labels).inc();
+        self.durations.with_label_values(&labels).observe(elapsed.as_secs_f64());
+    }
+
+    pub(super) fn rejected(&self, system: System, reason: Rejection) {
+        self.rejected.with_label_values(&[system.as_str(), reason.as_str()]).inc();
+    }
+
+    pub(super) fn would_reject(&self, system: System, reason: Rejection) {
+        self.would_reject.with_label_values(&[system.as_str(), reason.as_str()]).inc();
+    }
+
+    pub(super) fn moved(&self, transition: &Transition) {
+        let name = transition.system.as_str();
+        let labels = [name, transition.from.label(), transition.to.label()];
+        self.transitions.with_label_values(&labels).inc();
+        self.last_transition.with_label_values(&[name]).set(unix_now());
+    }
+}
