@@ -160,13 +160,12 @@ pub fn task_endings() -> impl Iterator<Item = &'static str> {
 
 /// Problems that the edge answers or logs, with whose fault each is. The words are those of the
 /// problem's `code`, so that a line in a log, an answer and a series are found by one word.
-pub const APP_ERRORS: [(ErrorType, &str); 37] = [
+pub const APP_ERRORS: [(ErrorType, &str); 33] = [
     (ErrorType::Validation, "invalid_request"),
     (ErrorType::Validation, "unauthenticated"),
     (ErrorType::Validation, "forbidden"),
     (ErrorType::Validation, "not_found"),
     (ErrorType::Validation, "method_not_allowed"),
-    (ErrorType::Validation, "not_acceptable"),
     (ErrorType::Validation, "payload_too_large"),
     (ErrorType::Validation, "unsupported_media_type"),
     (ErrorType::Validation, "idempotency_in_progress"),
@@ -194,8 +193,5 @@ pub const APP_ERRORS: [(ErrorType, &str); 37] = [
     (ErrorType::Technical, "storage_unavailable"),
     (ErrorType::Technical, "deadline_exceeded"),
     (ErrorType::Technical, "task_stats_failed"),
-    (ErrorType::Technical, "task_expired"),
     (ErrorType::Unexpected, "internal"),
-    (ErrorType::Unexpected, "panic"),
-    (ErrorType::Unexpected, "storage_corrupt"),
 ];

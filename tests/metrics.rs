@@ -1,0 +1,399 @@
+//! The metrics as a scraper sees them, held against the page that people read: docs/metrics.md.
+
+use order_service::adapters::metrics::{BuildInfo, Metrics, labels};
+use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig};
+use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::observer::{
+    BulkheadRejection, Observer, Outcome, RetryOutcome,
+};
+use order_service::adapters::resilience::outcome::Verdict;
+use order_service::adapters::resilience::semaphore::Semaphore;
+use order_service::adapters::resilience::settings::BulkheadConfig;
+use order_service::core::domain::money::Money;
+use order_service::core::domain::order::OrderStatus;
+use order_service::core::domain::registration::Provider;
+use order_service::core::domain::task::TaskKind;
+use order_service::core::ports::events::{
+    Event, Events, FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult,
+    StepOutcome,
+};
+use order_service::core::ports::systems::{Probed, SystemHealth};
+use order_service::core::ports::traffic::{Exchange, Shed, Traffic};
+use order_service::core::ports::unavailable::{Cause, System};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A page of samples: each series by its name and labels, as text has it.
+struct Scrape {
+    samples: BTreeMap<String, f64>,
+    types: BTreeMap<String, String>,
+}
+
+impl Scrape {
+    fn of(metrics: &Metrics) -> Self {
+        let text = metrics.render();
+        let types = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))
+            .map(|(name, kind)| (name.to_owned(), kind.to_owned()))
+            .collect();
+        let samples = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.rsplit_once(' '))
+            .map(|(series, value)| (series.to_owned(), value.parse().unwrap()))
+            .collect();
+        Self { samples, types }
+    }
+
+    fn value(&self, series: &str) -> f64 {
+        *self.samples.get(series).unwrap_or_else(|| panic!("no series {series}"))
+    }
+
+    /// (family, label, value) of every sample but a histogram's buckets' edges.
+    fn labels(&self) -> BTreeSet<(&str, &str, &str)> {
+        let mut seen = BTreeSet::new();
+        for series in self.samples.keys() {
+            let (name, rest) = series.split_once('{').unwrap_or((series, "}"));
+            let family = self.family(name);
+            for pair in rest.trim_end_matches('}').split(',').filter(|pair| !pair.is_empty()) {
+                let (label, value) = pair.split_once('=').unwrap();
+                if label != "le" {
+                    seen.insert((family, label, value.trim_matches('"')));
+                }
+            }
+        }
+        seen
+    }
+
+    fn family<'a>(&self, name: &'a str) -> &'a str {
+        ["_bucket", "_sum", "_count"]
+            .iter()
+            .filter_map(|suffix| name.strip_suffix(suffix))
+            .find(|family| self.types.get(*family).is_some_and(|kind| kind == "histogram"))
+            .unwrap_or(name)
+    }
+}
+
+#[derive(Debug)]
+struct Probe(System, Probed);
+
+impl SystemHealth for Probe {
+    fn system(&self) -> System {
+        self.0
+    }
+
+    fn look(&self) -> Probed {
+        self.1
+    }
+}
+
+fn metrics() -> Arc<Metrics> {
+    Arc::new(Metrics::new(BuildInfo { version: "1.2.3", commit: "abc", rustc: "1.95.0" }))
+}
+
+fn guards(metrics: &Arc<Metrics>, system: System, config: &BreakerConfig) -> Arc<Breaker> {
+    let observer: Arc<dyn Observer> = Arc::clone(metrics) as _;
+    let breaker =
+        Arc::new(Breaker::new(system, config, Clock::tokio(), Arc::clone(&observer)).unwrap());
+    let bulkhead = BulkheadConfig::default();
+    let semaphore = Semaphore::new(system, &bulkhead, Clock::tokio(), observer).unwrap();
+    metrics.watch(Arc::clone(&breaker), Arc::new(semaphore));
+    breaker
+}
+
+/// Everything that begins to exist only when it happens, happens.
+fn busy() -> Arc<Metrics> {
+    let metrics = metrics();
+    for system in System::ALL {
+        guards(&metrics, system, &BreakerConfig::default());
+        metrics.watch_health(Arc::new(Probe(system, Probed::Up { age: SECOND })));
+    }
+    metrics.began("GET");
+    metrics.ended(&exchange("/v1/orders/{id}", 200, None));
+    for check in ["database", "shutdown"].into_iter().chain(System::ALL.map(System::as_str)) {
+        metrics.checked(check, true);
+    }
+    metrics.concurrency_limit(1024);
+    metrics
+}
+
+fn exchange<'a>(route: &'a str, status: u16, code: Option<&'static str>) -> Exchange<'a> {
+    Exchange { method: "GET", route: Some(route), status, took: SECOND, code }
+}
+
+fn page() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The rows of the page's table under `heading`, each cell without its backquotes.
+fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
+    let section = page.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
+    let cells = |line: &str| {
+        let line = line.trim().trim_matches('|').replace('`', "");
+        line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
+    };
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.map(cells).collect()
+}
+
+fn words(cell: &str) -> BTreeSet<&str> {
+    cell.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "–").collect()
+}
+
+#[tokio::test]
+async fn the_page_lists_every_family_with_its_type_and_labels() {
+    let scrape = Scrape::of(&busy());
+    let labels = scrape.labels();
+    let labels_of = |family: &str| -> BTreeSet<&str> {
+        labels.iter().filter(|(name, ..)| *name == family).map(|(_, label, _)| *label).collect()
+    };
+    let page = page();
+    let rows = table(&page, "Families");
+    for row in &rows {
+        let [name, kind, told, ..] = row.as_slice() else { panic!("{row:?}") };
+        assert_eq!(scrape.types.get(name), Some(kind), "{name}");
+        assert_eq!(labels_of(name), words(told), "{name}");
+    }
+    let told: BTreeSet<&str> = rows.iter().map(|row| row[0].as_str()).collect();
+    let shown: BTreeSet<&str> = scrape.types.keys().map(String::as_str).collect();
+    assert_eq!(shown, told);
+}
+
+#[tokio::test]
+async fn the_page_lists_every_value_of_a_closed_label() {
+    let scrape = Scrape::of(&busy());
+    let labels = scrape.labels();
+    let page = page();
+    for row in table(&page, "Closed sets") {
+        let [label, families, told] = row.as_slice() else { panic!("{row:?}") };
+        for family in words(families) {
+            let shown: BTreeSet<&str> = labels
+                .iter()
+                .filter(|(name, of, _)| *name == family && of == label)
+                .map(|(_, _, value)| *value)
+                .filter(|value| !value.is_empty())
+                .collect();
+            assert_eq!(shown, words(told), "{label} of {family}");
+        }
+    }
+}
+
+/// The words of the door's problems, as its table spells them.
+fn problem_codes() -> BTreeSet<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/adapters/in/http/code.rs");
+    let source = std::fs::read_to_string(path).unwrap();
+    let (_, table) = source.split_once("\ncodes! {").unwrap();
+    let (table, _) = table.split_once("\n}").unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("    ") && !line.starts_with("     "));
+    rows.map(|row| row.split('"').nth(1).unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_problem_of_the_door_has_a_series() {
+    let codes = problem_codes();
+    assert!(codes.contains("invalid_request") && codes.len() > 20, "{codes:?}");
+    let known: BTreeSet<String> =
+        labels::APP_ERRORS.iter().map(|(_, word)| (*word).to_owned()).collect();
+    assert_eq!(codes.difference(&known).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[tokio::test]
+async fn the_page_tells_the_edges_of_every_histogram() {
+    let scrape = Scrape::of(&busy());
+    let page = page();
+    let rows = table(&page, "Buckets");
+    let mut told = BTreeSet::new();
+    for row in &rows {
+        let [name, families, edges] = row.as_slice() else { panic!("{row:?}") };
+        let edges: BTreeSet<String> =
+            words(edges).into_iter().map(|edge| edge.parse::<f64>().unwrap().to_string()).collect();
+        for family in words(families) {
+            told.insert(family);
+            let prefix = format!("{family}_bucket{{");
+            let shown: BTreeSet<String> = scrape
+                .samples
+                .keys()
+                .filter(|series| series.starts_with(&prefix))
+                .filter_map(|series| series.split("le=\"").nth(1)?.split('"').next())
+                .filter(|edge| *edge != "+Inf")
+                .map(str::to_owned)
+                .collect();
+            assert_eq!(shown, edges, "{name} for {family}");
+        }
+    }
+    let histograms = scrape.types.iter().filter(|(_, kind)| *kind == "histogram");
+    assert_eq!(histograms.map(|(name, _)| name.as_str()).collect::<BTreeSet<_>>(), told);
+}
+
+#[tokio::test]
+async fn what_the_core_tells_is_counted() {
+    let metrics = metrics();
+    let system = Provider::Sber;
+    let kind = TaskKind::RegisterPayment;
+    for event in [
+        Event::OrderPlaced { total: Money::rub(19_900).unwrap() },
+        Event::OrderMoved { from: OrderStatus::New, to: OrderStatus::Registering },
+        Event::Registration { system, result: RegistrationResult::Queued },
+        Event::Reconciled { system, finding: ReconcileFinding::Mismatch },
+        Event::Fallback {
+            system: System::Catalog,
+            kind: FallbackKind::Cached,
+            cause: Cause::TimedOut,
+        },
+        Event::FallbackFailed { system: System::Catalog, kind: FallbackKind::Cached },
+        Event::StaleServed { age: Duration::from_secs(45) },
+        Event::CacheRead { system: System::Catalog, hit: true },
+        Event::CacheRead { system: System::Catalog, hit: false },
+        Event::TaskStep { kind, outcome: StepOutcome::LeaseLost },
+        Event::TaskFinished { kind, outcome: "succeeded", age: SECOND },
+        Event::TaskPoll,
+        Event::Idempotency(IdempotencyResult::Replayed),
+        Event::Misconfigured { system: System::Sber },
+        Event::Review { kind },
+        Event::LateTruth { system },
+    ] {
+        metrics.record(&event);
+    }
+    let scrape = Scrape::of(&metrics);
+    for series in [
+        "orders_created_total",
+        r#"order_amount_rub_bucket{le="500"}"#,
+        r#"order_transitions_total{from="new",to="registering"}"#,
+        r#"payments_registered_total{result="queued",system="sber"}"#,
+        r#"payments_reconciled_total{finding="mismatch",system="sber"}"#,
+        r#"fallback_total{kind="cached",reason="timeout",system="catalog"}"#,
+        r#"fallback_failed_total{kind="cached",system="catalog"}"#,
+        r#"stale_response_age_seconds_bucket{system="catalog",le="60"}"#,
+        r#"cache_hits_total{cache="catalog"}"#,
+        r#"cache_misses_total{cache="catalog"}"#,
+        r#"task_attempts_total{kind="register_payment",outcome="lease_lost"}"#,
+        r#"task_completion_seconds_count{kind="register_payment",outcome="succeeded"}"#,
+        r#"idempotency_total{result="replayed"}"#,
+        r#"app_errors_total{exception="provider_misconfigured",type="integration"}"#,
+        r#"app_errors_total{exception="task_review",type="domain"}"#,
+        r#"app_errors_total{exception="late_payment",type="domain"}"#,
+    ] {
+        assert_eq!(scrape.value(series), 1.0, "{series}");
+    }
+    assert_eq!(scrape.value("order_amount_rub_sum"), 199.0);
+    assert_eq!(scrape.value(r#"order_amount_rub_bucket{le="100"}"#), 0.0);
+    assert!(scrape.value("task_poll_last_success_timestamp_seconds") > 1.7e9);
+}
+
+#[tokio::test]
+async fn requests_are_counted_by_their_route_and_nobody_invents_series() {
+    let metrics = metrics();
+    metrics.began("GET");
+    metrics.began("GET");
+    metrics.ended(&exchange("/v1/orders/{id}", 503, Some("storage_unavailable")));
+    metrics.ended(&Exchange { method: "BREW", route: None, ..exchange("", 404, Some("teapot")) });
+    metrics.shed(Shed::Deadline);
+    let scrape = Scrape::of(&metrics);
+    for series in [
+        r#"http_requests_total{method="GET",path="/v1/orders/{id}",status_class="5xx"}"#,
+        r#"http_requests_total{method="_OTHER",path="unmatched",status_class="4xx"}"#,
+        r#"http_server_request_duration_seconds_bucket{error_type="503",http_request_method="GET",http_response_status_code="503",http_route="/v1/orders/{id}",le="1"}"#,
+        r#"http_server_active_requests{http_request_method="GET"}"#,
+        r#"load_shed_total{priority="normal",reason="deadline",scope="inbound"}"#,
+        r#"deadline_exceeded_total{stage="admission"}"#,
+        r#"app_errors_total{exception="storage_unavailable",type="technical"}"#,
+        r#"app_errors_total{exception="internal",type="unexpected"}"#,
+    ] {
+        assert_eq!(scrape.value(series), 1.0, "{series}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_is_shown_as_it_stands_at_the_scrape() {
+    let metrics = metrics();
+    let config = BreakerConfig { min_requests: 2, open_jitter: 0.0, ..BreakerConfig::default() };
+    let breaker = guards(&metrics, System::Sber, &config);
+    let gauge = |name: &str| Scrape::of(&metrics).value(&format!(r#"{name}{{system="sber"}}"#));
+    let info = |state: &str| {
+        let series = format!(r#"circuit_breaker_state_info{{state="{state}",system="sber"}}"#);
+        Scrape::of(&metrics).value(&series)
+    };
+    breaker.try_acquire().unwrap().record(Verdict::Failing, SECOND);
+    assert!(gauge("circuit_breaker_window_failure_ratio").is_nan(), "one call proves nothing");
+    assert_eq!((gauge("circuit_breaker_state"), info("closed")), (0.0, 1.0));
+
+    breaker.try_acquire().unwrap().record(Verdict::Failing, SECOND);
+    assert_eq!((gauge("circuit_breaker_state"), info("open"), info("closed")), (1.0, 1.0, 0.0));
+    breaker.check().unwrap_err();
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(gauge("circuit_breaker_probe_due"), 0.0);
+    assert_eq!(gauge("circuit_breaker_open_seconds_total"), 20.0);
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert_eq!(gauge("circuit_breaker_probe_due"), 1.0);
+    assert_eq!(gauge("circuit_breaker_state"), 1.0, "nobody came to probe");
+
+    let probe = breaker.try_acquire().unwrap();
+    tokio::time::advance(Duration::from_secs(5)).await;
+    assert_eq!((gauge("circuit_breaker_state"), info("half_open")), (2.0, 1.0));
+    assert_eq!(gauge("circuit_breaker_open_seconds_total"), 30.0);
+    drop(probe);
+    breaker.set_mode(order_service::adapters::resilience::breaker::Mode::ForcedOpen, None);
+    assert_eq!((info("forced_open"), info("half_open")), (1.0, 0.0));
+
+    let scrape = Scrape::of(&metrics);
+    for series in [
+        r#"circuit_breaker_transitions_total{from="closed",system="sber",to="open"}"#,
+        r#"circuit_breaker_transitions_total{from="open",system="sber",to="half_open"}"#,
+        r#"circuit_breaker_rejected_total{reason="open",system="sber"}"#,
+        r#"circuit_breaker_mode{mode="forced_open",system="sber"}"#,
+    ] {
+        assert_eq!(scrape.value(series), 1.0, "{series}");
+    }
+    assert_eq!(scrape.value(r#"bulkhead_limit{system="sber"}"#), 20.0);
+}
+
+#[tokio::test]
+async fn what_the_guards_tell_is_counted() {
+    let metrics = metrics();
+    let system = System::OdnaKassa;
+    metrics.called(system, "register", Outcome::Failure, SECOND);
+    metrics.called(system, "cancel", Outcome::Ignored, Duration::from_micros(3));
+    metrics.called(system, "refund", Outcome::Ignored, SECOND);
+    metrics.bulkhead_waited(system, Duration::from_millis(2));
+    metrics.bulkhead_rejected(system, BulkheadRejection::WaitTimeout);
+    metrics.retried(system, RetryOutcome::Budget);
+    let scrape = Scrape::of(&metrics);
+    for series in [
+        r#"circuit_breaker_calls_total{operation="register",outcome="failure",system="odnakassa"}"#,
+        r#"external_call_duration_seconds_bucket{operation="register",outcome="failure",system="odnakassa",le="1"}"#,
+        r#"deadline_exceeded_total{stage="before_call"}"#,
+        r#"deadline_exceeded_total{stage="in_call"}"#,
+        r#"bulkhead_wait_seconds_bucket{system="odnakassa",le="0.0025"}"#,
+        r#"bulkhead_rejected_total{system="odnakassa"}"#,
+        r#"bulkhead_rejections_total{reason="wait_timeout",system="odnakassa"}"#,
+        r#"retry_attempts_total{outcome="budget",system="odnakassa"}"#,
+        r#"retry_budget_exhausted_total{system="odnakassa"}"#,
+    ] {
+        assert_eq!(scrape.value(series), 1.0, "{series}");
+    }
+}
+
+#[tokio::test]
+async fn everything_is_there_at_zero_before_anything_happened() {
+    let scrape = Scrape::of(&metrics());
+    for series in [
+        r#"retry_attempts_total{outcome="exhausted",system="catalog"}"#,
+        r#"bulkhead_rejected_total{system="recommendations"}"#,
+        r#"circuit_breaker_rejected_total{reason="half_open_full",system="sber"}"#,
+        r#"tasks{kind="refund_payment",status="review"}"#,
+        r#"payments_registered_total{result="failed",system="odnakassa"}"#,
+        r#"app_errors_total{exception="internal",type="unexpected"}"#,
+        "app_shutdown_duration_seconds",
+    ] {
+        assert_eq!(scrape.value(series), 0.0, "{series}");
+    }
+    let build = r#"app_build_info{commit="abc",rustc="1.95.0",version="1.2.3"}"#;
+    assert_eq!(scrape.value(build), 1.0);
+    assert!(scrape.value("process_resident_memory_bytes") > 0.0);
+    assert!(scrape.samples.len() < 2_500, "{} series", scrape.samples.len());
+}
