@@ -35,6 +35,8 @@ const HOUSE: &[Room] = &[
     room("adapters::out::http_client", &["core::ports", "adapters::resilience"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
     room("adapters::out::alarm", &["core::ports"], &["tokio::time", "tracing"]),
     room("adapters::out::sampler", &["core::ports"], &["tokio::time"]),
+    room("adapters::out::health", &["core::ports", "adapters::out::http_client"], &["tokio"]),
+    room("adapters::out::process", &["core::domain", "core::ports"], &["getrandom"]),
     room("adapters::out::signature", &[], &["hmac", "sha2", "secrecy"]),
     room("adapters::out::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::out::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
@@ -113,7 +115,7 @@ fn faults_of(check: impl Fn(&Module, &Name) -> Option<String>) -> Vec<String> {
     let mut faults = vec![];
     for module in modules() {
         for name in &module.names {
-            if let Some(fault) = check(&module, name) {
+            if let Some(fault) = check(module, name) {
                 let place = format!("{}:{}", module.file.display(), name.line);
                 faults.push(format!("{place} names {}: {fault}", name.path));
             }
