@@ -1,12 +1,16 @@
 //! OdnaKassa's adapter at its one door: the shape of each request, the meaning of each answer and of
 //! each silence, and the guards.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 #[path = "../partner_stub/mod.rs"]
 mod partner_stub;
 
 mod answers;
 mod guards;
 mod requests;
+mod sandbox;
+mod spans;
 
 use order_service::adapters::out::http_client::base_url;
 use order_service::adapters::out::odnakassa::{OdnaKassaAdapter, OdnaKassaConfig};

@@ -2,6 +2,7 @@
 //! asked. What it was not told to expect it answers with a broken connection.
 
 pub mod port;
+pub mod spans;
 
 use serde_json::Value;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! What both payment adapters have to prove at their one port.
 
 use super::{Answer, Stub, status, status_with, text};
-use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig, State};
+use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig, Mode, State};
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use order_service::core::domain::money::Money;
@@ -246,3 +246,38 @@ impl<A: Guarded> Rig<A> {
         assert_eq!(breaker.snapshot().calls, 0, "the partner is not to blame");
     }
 }
+
+impl<A: Guarded> Rig<A> {
+    /// `good` is the answer of a successful query.
+    pub async fn every_method_has_its_span(&self, adapter_name: &str, query: &str, good: Answer) {
+        let heard = super::spans::listen();
+        let named = |name: &str| heard.span(&format!("{adapter_name}.{name}"));
+        self.stub.will(good);
+        Method::PaymentStatus.call(&self.adapter, &call()).await.unwrap();
+        let span = named("PaymentStatus");
+        assert_eq!(span["external.system"], self.adapter.provider().as_str());
+        assert_eq!(span["circuit_breaker.state"], "closed");
+        assert_eq!(span["bulkhead.wait_ms"], "0");
+        assert_eq!(span.get("otel.status_code"), None);
+
+        self.stub.will(status(502));
+        Method::PaymentStatus.call(&self.adapter, &call()).await.unwrap_err();
+        let span = heard.span("http.client");
+        assert_eq!((&*span["otel.name"], &*span["http.response.status_code"]), (query, "502"));
+
+        self.guards_refuse();
+        for (method, name) in Method::ALL.into_iter().zip(METHOD_NAMES) {
+            method.call(&self.adapter, &call()).await.unwrap_err();
+            let span = named(name);
+            assert_eq!(span["otel.status_code"], "ERROR");
+            assert_eq!(span["otel.status_description"], "circuit open");
+        }
+    }
+
+    fn guards_refuse(&self) {
+        let (breaker, _) = self.adapter.guards();
+        breaker.set_mode(Mode::ForcedOpen, None);
+    }
+}
+
+const METHOD_NAMES: [&str; 4] = ["Register", "PaymentStatus", "Cancel", "Refund"];

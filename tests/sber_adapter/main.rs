@@ -1,12 +1,16 @@
 //! Sber's adapter at its one door: the shape of each request, the meaning of each answer and of each
 //! silence, and the guards.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 #[path = "../partner_stub/mod.rs"]
 mod partner_stub;
 
 mod answers;
 mod guards;
 mod requests;
+mod sandbox;
+mod spans;
 
 use order_service::adapters::out::http_client::base_url;
 use order_service::adapters::out::sber::{Credentials, Protocol, SberAdapter, SberConfig};
@@ -51,10 +55,14 @@ async fn rig_with(protocol: Protocol, change: impl FnOnce(&mut SberConfig)) -> R
     let stub = Stub::start().await;
     let mut config = config(&stub.url, protocol);
     change(&mut config);
-    let alarms = Arc::new(Alarms::default());
-    let adapter =
-        SberAdapter::new(config, Clock::coarse(), Arc::new(Silent), alarms.clone()).unwrap();
+    let (adapter, alarms) = adapter(config);
     Rig { stub, adapter, alarms }
+}
+
+fn adapter(config: SberConfig) -> (SberAdapter, Arc<Alarms>) {
+    let alarms = Arc::new(Alarms::default());
+    let adapter = SberAdapter::new(config, Clock::coarse(), Arc::new(Silent), alarms.clone());
+    (adapter.unwrap(), alarms)
 }
 
 async fn rig(protocol: Protocol) -> Rig<SberAdapter> {
