@@ -67,6 +67,7 @@ impl Door {
             let goodbye = [(CONNECTION, HeaderValue::from_static("close"))];
             return (goodbye, Problem::new(Code::Overloaded)).into_response();
         }
+        let _visit = self.lifecycle.visit();
         let polls = route == Some(TASK_ROUTE);
         let place = if polls { self.polls.enter() } else { self.requests.enter() };
         if place.is_none() && !health {

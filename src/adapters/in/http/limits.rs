@@ -1,6 +1,9 @@
 //! How much is let in at a time, and whether anything is let in at all.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// A fixed number of places, without a queue: who finds none is sent away at once.
 #[derive(Debug)]
@@ -33,34 +36,58 @@ impl Drop for Place<'_> {
 
 /// How far the end has come. It only goes forward.
 #[derive(Debug, Default)]
-pub struct Lifecycle(AtomicU8);
+pub struct Lifecycle {
+    stage: AtomicU8,
+    stopping: CancellationToken,
+    visits: TaskTracker,
+}
 
 impl Lifecycle {
     const STOPPING: u8 = 1;
     const DRAINING: u8 = 2;
 
-    /// Readiness turns 503, so that load balancers notice; requests are still served.
+    /// Readiness turns 503, so that load balancers notice; requests are still served, and long polls
+    /// are answered as things stand.
     pub fn stop(&self) {
-        self.0.fetch_max(Self::STOPPING, Ordering::Relaxed);
+        self.stage.fetch_max(Self::STOPPING, Ordering::Relaxed);
+        self.stopping.cancel();
     }
 
     /// `SHUTDOWN_GRACE` is over: new work is refused.
     pub fn drain(&self) {
-        self.0.fetch_max(Self::DRAINING, Ordering::Relaxed);
+        self.stop();
+        self.stage.fetch_max(Self::DRAINING, Ordering::Relaxed);
     }
 
     pub fn is_stopping(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= Self::STOPPING
+        self.stage.load(Ordering::Relaxed) >= Self::STOPPING
     }
 
     pub fn is_draining(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= Self::DRAINING
+        self.stage.load(Ordering::Relaxed) >= Self::DRAINING
+    }
+
+    /// Resolves when the end begins.
+    pub async fn stopped(&self) {
+        self.stopping.cancelled().await;
+    }
+
+    /// A request that is being served, until dropped.
+    pub fn visit(&self) -> TaskTrackerToken {
+        self.visits.token()
+    }
+
+    /// Resolves once no request is being served.
+    pub async fn drained(&self) {
+        self.visits.close();
+        self.visits.wait().await;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
 
     #[test]
     fn a_full_gate_turns_away_and_a_left_place_is_free_again() {
@@ -78,5 +105,15 @@ mod tests {
         lifecycle.drain();
         lifecycle.stop();
         assert!(lifecycle.is_stopping() && lifecycle.is_draining());
+    }
+
+    #[tokio::test]
+    async fn the_end_waits_for_the_last_request() {
+        let lifecycle = Lifecycle::default();
+        let visit = lifecycle.visit();
+        lifecycle.drain();
+        assert!(lifecycle.drained().now_or_never().is_none());
+        drop(visit);
+        lifecycle.drained().await;
     }
 }

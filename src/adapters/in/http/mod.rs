@@ -6,6 +6,7 @@ mod state;
 pub mod door;
 pub mod health;
 pub mod limits;
+pub mod serve;
 mod visit;
 
 pub mod code;

@@ -21,7 +21,7 @@ use crate::adapters::r#in::http::wire::{
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::task::{Task, TaskState};
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::ports::orders::TaskView;
+use crate::core::ports::orders::{Scope, StorageError, TaskView};
 use axum::extract::State;
 use axum::response::Response;
 use http::header::{LOCATION, RETRY_AFTER, VARY};
@@ -133,7 +133,7 @@ pub async fn show_task(
     let asked = params.take("wait", parse_wait, MALFORMED_WAIT);
     params.finish()?;
     let wait = asked.or(prefer.wait).unwrap_or_default().min(MAX_WAIT);
-    let found = app.can.poll_task.run(id, &caller.scope, patience(&visit, wait)).await?;
+    let found = poll(&app, id, &caller.scope, patience(&visit, wait)).await?;
     let view = found.ok_or(Problem::new(Code::TaskNotFound))?;
     let body = TaskBody::of(&view.task, result(&view), visit.lang);
     let mut response = conditional(&request, encode(&body));
@@ -146,6 +146,23 @@ pub async fn show_task(
         headers.insert(RETRY_AFTER, whole_seconds(pause).into());
     }
     Ok(response)
+}
+
+/// When the service stops, whoever waits learns how things stand, and may go on at another instance.
+async fn poll(
+    app: &App,
+    id: TaskId,
+    scope: &Scope,
+    wait: Duration,
+) -> Result<Option<TaskView>, StorageError> {
+    let poll = |wait| app.can.poll_task.run(id, scope, wait);
+    if wait.is_zero() {
+        return poll(wait).await;
+    }
+    tokio::select! {
+        found = poll(wait) => found,
+        () = app.services.readiness.lifecycle.stopped() => poll(Duration::ZERO).await,
+    }
 }
 
 /// Only a deadline that the client has set itself shortens its own wait.
