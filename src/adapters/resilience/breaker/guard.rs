@@ -95,6 +95,14 @@ impl Breaker {
     /// [`Cause::BreakerOpen`], [`Cause::ProbesTaken`] or [`Cause::ForcedOpen`], each *not executed*.
     #[inline]
     pub fn check(&self) -> Result<(), NoAnswer> {
+        if !self.shared.mode.plainly_enforces() {
+            return self.check_by_mode();
+        }
+        self.machine.peek(&self.shared.rules, &*self.shared).map_err(|refusal| self.refuse(refusal))
+    }
+
+    #[cold]
+    fn check_by_mode(&self) -> Result<(), NoAnswer> {
         match self.mode() {
             Mode::Off | Mode::DryRun | Mode::ForcedClosed => Ok(()),
             Mode::ForcedOpen => Err(self.refuse_forced()),
@@ -112,6 +120,15 @@ impl Breaker {
     /// As [`check`](Self::check).
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_>, NoAnswer> {
+        if self.shared.mode.plainly_enforces()
+            && let Some(pass) = self.machine.admit_if_closed(&self.shared.rules)
+        {
+            return Ok(Permit::new(self, pass));
+        }
+        self.acquire_with_care()
+    }
+
+    fn acquire_with_care(&self) -> Result<Permit<'_>, NoAnswer> {
         let mode = self.mode();
         match mode {
             Mode::Off => return Ok(Permit::idle(self)),

@@ -6,7 +6,7 @@ use super::State;
 use super::atomic::Atomic;
 use super::rules::{Rules, Tally};
 use super::window::{self, Sample, Window};
-use super::word::{Millis, Phase, Probing, Progress, Word};
+use super::word::{self, Millis, Phase, Probing, Progress, Word};
 use std::time::Duration;
 
 /// What the machine needs to know from outside.
@@ -18,18 +18,16 @@ pub trait World {
     fn chance(&self) -> u64;
 }
 
-/// The right to one call. It is of the generation that gave it, and of no other.
+/// The right to one call: the word that gave it. It is of that word's generation and of no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pass {
-    generation: u64,
-    probe: bool,
-}
+pub struct Pass(u64);
 
 impl Pass {
     /// Whether the call tries a partner that was down.
+    #[inline]
     #[must_use]
     pub const fn is_probe(self) -> bool {
-        self.probe
+        word::is_half_open(self.0)
     }
 }
 
@@ -104,43 +102,33 @@ impl<A: Atomic> Machine<A> {
         }
     }
 
+    /// The ordinary day's way in: a pass if the breaker is plainly closed, for the price of a load.
+    #[inline]
+    pub fn admit_if_closed(&self, rules: &Rules) -> Option<Pass> {
+        let word = self.word.read();
+        (word::is_closed(word) && !rules.ramp_sheds).then_some(Pass(word))
+    }
+
     /// Admits a call. Recovery is lazy: the first caller after the open time makes the change to
     /// half-open and takes the first probe in the same swap.
     ///
     /// # Errors
     ///
     /// Why the call must not be made.
-    #[inline]
     pub fn admit(
         &self,
         rules: &Rules,
         world: &impl World,
     ) -> Result<(Pass, Option<Change>), Refusal> {
-        let stands = self.word.read();
-        let word = Word::unpack(stands);
-        match word.phase {
-            Phase::Closed { since } if !rules.ramp_sheds || since == 0 => {
-                Ok((Pass { generation: word.generation, probe: false }, None))
-            }
-            Phase::Closed { .. } | Phase::Open { .. } | Phase::HalfOpen(_) => {
-                self.admit_with_care(stands, rules, world)
-            }
-        }
-    }
-
-    #[cold]
-    fn admit_with_care(
-        &self,
-        mut stands: u64,
-        rules: &Rules,
-        world: &impl World,
-    ) -> Result<(Pass, Option<Change>), Refusal> {
+        let mut stands = self.word.read();
         loop {
             let word = Word::unpack(stands);
             let next = match word.phase {
                 Phase::Closed { since } => {
-                    return_gradually(since, rules, world)?;
-                    return Ok((Pass { generation: word.generation, probe: false }, None));
+                    if rules.ramp_sheds {
+                        return_gradually(since, rules, world)?;
+                    }
+                    return Ok((Pass(stands), None));
                 }
                 Phase::Open { until } => {
                     let now = millis_floor(world.now());
@@ -167,15 +155,24 @@ impl<A: Atomic> Machine<A> {
             match self.word.replace(stands, next.pack()) {
                 Ok(()) => {
                     let change = change(word, next, Tally::default());
-                    return Ok((Pass { generation: next.generation, probe: true }, change));
+                    return Ok((Pass(next.pack()), change));
                 }
                 Err(other) => stands = other,
             }
         }
     }
 
-    /// Records how an admitted call ended. Too late for its generation, it counts for nothing.
+    /// The ordinary day's way out: whether the good end of this call would change nothing. Then it
+    /// need not be recorded, and no thread writes to what others read.
     #[inline]
+    pub fn is_unmoved_by_good(&self, rules: &Rules, pass: Pass) -> bool {
+        // While it stays closed in one generation its word stays the same, to the bit.
+        self.word.read() == pass.0
+            && word::is_closed(pass.0)
+            && self.window.is_healthy(rules, word::generation(pass.0))
+    }
+
+    /// Records how an admitted call ended. Too late for its generation, it counts for nothing.
     pub fn record(
         &self,
         rules: &Rules,
@@ -183,22 +180,21 @@ impl<A: Atomic> Machine<A> {
         pass: Pass,
         sample: Sample,
     ) -> Option<Change> {
-        if pass.probe {
+        if pass.is_probe() {
             return self.end_probe(rules, world, pass, Some(sample));
         }
         let stands = self.word.read();
-        let word = Word::unpack(stands);
-        if word.generation != pass.generation {
+        if stands != pass.0 {
             return None;
         }
-        let now = &word_and(&self.word, pass.generation);
+        let now = &word_and(&self.word, word::generation(stands));
         let tally = self.window.record(rules, now, sample, || world.now())?;
         self.open(stands, rules, world, tally)
     }
 
     /// The call ended without saying anything of the partner: a probe gives its place back.
     pub fn give_back(&self, rules: &Rules, world: &impl World, pass: Pass) {
-        if pass.probe {
+        if pass.is_probe() {
             self.end_probe(rules, world, pass, None);
         }
     }
@@ -215,7 +211,7 @@ impl<A: Atomic> Machine<A> {
         loop {
             let word = Word::unpack(stands);
             let Phase::HalfOpen(mut probing) = word.phase else { return None };
-            if word.generation != pass.generation {
+            if word.generation != word::generation(pass.0) {
                 return None;
             }
             let now = world.now();
@@ -352,7 +348,7 @@ impl<A: Atomic> window::Generation for Lasting<'_, A> {
     }
 
     fn is_current(&self) -> bool {
-        Word::unpack(self.word.read()).generation == self.generation
+        word::generation(self.word.read()) == self.generation
     }
 }
 

@@ -94,6 +94,12 @@ impl Switch {
         self.read(now).0
     }
 
+    /// Whether it enforces, with no end to it: the ordinary day in one comparison.
+    #[inline]
+    pub(super) fn plainly_enforces(&self) -> bool {
+        self.current.load(Ordering::Acquire) == Mode::Enforce.tag()
+    }
+
     /// The mode, and how long it will last if it has an end.
     #[inline]
     pub(super) fn read(&self, now: impl FnOnce() -> Millis) -> (Mode, Option<Millis>) {

@@ -43,10 +43,18 @@ impl<'a> Permit<'a> {
     /// Records how the call ended, and says how that counted.
     #[inline]
     pub fn record(self, verdict: Verdict, elapsed: Duration) -> Outcome {
+        let shared = &*self.breaker.shared;
+        if verdict == Verdict::Healthy
+            && elapsed < shared.slow_call_threshold
+            && let Some(pass) = self.pass
+            && self.breaker.machine.is_unmoved_by_good(&shared.rules, pass)
+        {
+            std::mem::forget(self);
+            return Outcome::Success;
+        }
         self.finish(verdict, elapsed, Attention::Full)
     }
 
-    #[inline]
     fn finish(mut self, verdict: Verdict, elapsed: Duration, attention: Attention) -> Outcome {
         let shared = &*self.breaker.shared;
         let slow = elapsed >= shared.slow_call_threshold;

@@ -29,6 +29,12 @@ pub(super) fn record<A: Atomic>(word: &A, generation: &impl Generation, failed: 
     }
 }
 
+/// Whether the word holds no streak of any generation, so that a good call has none to end.
+#[inline]
+pub(super) fn is_over<A: Atomic>(word: &A) -> bool {
+    word.read() & COUNT_MASK == 0
+}
+
 /// The streak of this generation.
 pub(super) fn length<A: Atomic>(word: &A, generation: u64) -> u64 {
     let stands = word.read();

@@ -3,7 +3,7 @@
 
 use super::atomic::Atomic;
 use super::buckets::Buckets;
-use super::ring::{Large, Ring, SMALL_CELLS, Size, Small};
+use super::ring::{self, Large, Ring, SMALL_CELLS, Size, Small};
 use super::rules::{self, Rules, Tally};
 use super::streak;
 
@@ -73,6 +73,14 @@ impl<A: Atomic> Window<A> {
         }
     }
 
+    /// Whether a good call would change nothing, so that it need not be recorded at all.
+    #[inline]
+    pub(super) fn is_healthy(&self, rules: &Rules, generation: u64) -> bool {
+        // Only a ring ever sets the bit that is asked for here.
+        ring::is_healthy(self.active.read(), generation)
+            && (rules.streak == 0 || streak::is_over(&self.streak))
+    }
+
     /// Remembers a call, and says with which counts the breaker must open because of it.
     #[inline]
     pub(super) fn record(
@@ -82,6 +90,8 @@ impl<A: Atomic> Window<A> {
         sample: Sample,
         now: impl FnOnce() -> u64,
     ) -> Option<Tally> {
+        // As time passes good calls leave, so in a time window each call may show a share.
+        let is_timed = matches!(rules.window, rules::Window::Time { .. });
         let tally = match rules.window {
             rules::Window::Calls { size } => match Size::of(size) {
                 Size::Small(size) => self.small(size).record(generation, sample),
@@ -98,7 +108,11 @@ impl<A: Atomic> Window<A> {
                 return Some(tally.unwrap_or(Tally { calls: length, failures: length, slow: 0 }));
             }
         }
-        tally.filter(|tally| rules.condemn(*tally))
+        // A good call lowers every share; only by reaching the minimum can it show one.
+        tally.filter(|tally| {
+            let decides = !sample.is_good() || tally.calls == rules.min_calls || is_timed;
+            decides && rules.condemn(*tally)
+        })
     }
 
     pub(super) fn tally(&self, rules: &Rules, generation: u64, now: impl FnOnce() -> u64) -> Tally {

@@ -75,6 +75,22 @@ impl Progress {
     }
 }
 
+/// Closed, without unpacking the rest.
+#[inline]
+pub(super) const fn is_closed(word: u64) -> bool {
+    word >> 62 == 0
+}
+
+#[inline]
+pub(super) const fn is_half_open(word: u64) -> bool {
+    word >> 62 == 2
+}
+
+#[inline]
+pub(super) const fn generation(word: u64) -> u64 {
+    (word >> GENERATION) & GENERATION_MASK
+}
+
 impl Word {
     pub(super) const fn new() -> Self {
         Self { generation: 0, level: 0, phase: Phase::Closed { since: 0 } }
@@ -102,11 +118,7 @@ impl Word {
             1 => Phase::Open { until: word & TIME_MASK },
             _ => Phase::HalfOpen(Probing::unpack(word)),
         };
-        Self {
-            generation: (word >> GENERATION) & GENERATION_MASK,
-            level: (word >> LEVEL) & MAX_LEVEL,
-            phase,
-        }
+        Self { generation: generation(word), level: (word >> LEVEL) & MAX_LEVEL, phase }
     }
 }
 
