@@ -159,7 +159,7 @@ async fn no_permit_is_held_while_a_retry_sleeps() {
         let end = ends.borrow_mut().pop().expect("an end");
         bench.breaker.watch("read", std::future::ready(end)).await
     };
-    let reading = retry.run(deadline, || sentence());
+    let reading = retry.run(deadline, sentence);
     let others = async {
         while !ends.borrow().is_empty() {
             tokio::time::sleep(Duration::from_millis(1)).await;
