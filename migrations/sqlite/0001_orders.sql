@@ -15,7 +15,7 @@ CREATE TABLE orders (
     updated_at  INTEGER NOT NULL,
     -- Grows by one with every change of the dossier: the ETag.
     version     INTEGER NOT NULL CONSTRAINT orders_version CHECK (version > 0)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- Lists are newest first; SQLite reads an index backwards at the same cost.
 CREATE INDEX orders_newest ON orders (created_at, id);

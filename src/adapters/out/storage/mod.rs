@@ -1,17 +1,80 @@
 //! Where orders live: SQLite for one instance, PostgreSQL for many, memory for tests, behind one port.
 //! The scheme of the URL chooses; a contract suite (tests/storage_contract.rs) holds all to the same.
 
+mod deciding;
 mod diff;
+mod filters;
 mod hints;
 mod invariants;
 mod rows;
 
 mod memory;
+mod migrations;
+mod sqlite;
 
 pub use memory::MemoryStore;
+pub use migrations::migrate;
+pub use sqlite::SqliteStore;
 
 use crate::core::domain::task::{Reason, Task, TaskKind, TaskState};
-use crate::core::ports::orders::StorageError;
+use crate::core::ports::clock::Clock;
+use crate::core::ports::orders::{OrderStore, StorageError};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub max_connections: u32,
+    /// Of every call: past it the caller hears [`StorageError::Unavailable`].
+    pub time_limit: Duration,
+    /// A test's clock. Otherwise the database's own, which SQLite borrows from the process.
+    pub clock: Option<Arc<dyn Clock>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { max_connections: 10, time_limit: Duration::from_secs(5), clock: None }
+    }
+}
+
+/// Why there is no store.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("a database URL begins with sqlite: or postgres:")]
+    UnknownScheme,
+    #[error("cannot connect to the database")]
+    Database(#[from] sqlx::Error),
+    #[error("cannot migrate the database")]
+    Migrate(#[from] sqlx::migrate::MigrateError),
+}
+
+/// The databases that there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+impl Dialect {
+    fn of(url: &str) -> Result<Self, ConnectError> {
+        match url.split_once(':').map(|(scheme, _)| scheme) {
+            Some("sqlite") => Ok(Self::Sqlite),
+            Some("postgres" | "postgresql") => Ok(Self::Postgres),
+            Some(_) | None => Err(ConnectError::UnknownScheme),
+        }
+    }
+}
+
+/// The store that the URL names, already migrated (see [`migrate`]).
+///
+/// # Errors
+/// An unknown scheme, or the database cannot be reached.
+pub async fn connect(url: &str, settings: Settings) -> Result<Arc<dyn OrderStore>, ConnectError> {
+    match Dialect::of(url)? {
+        Dialect::Sqlite => Ok(Arc::new(SqliteStore::connect(url, settings).await?)),
+        Dialect::Postgres => Err(ConnectError::UnknownScheme),
+    }
+}
 
 /// How many rows of a table one pruning removes: a small transaction, so that nobody waits for it.
 const PRUNE_BATCH: usize = 500;

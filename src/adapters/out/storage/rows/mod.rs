@@ -13,7 +13,7 @@ use super::invariants::READABLE;
 use crate::core::domain::dossier::Dossier;
 use crate::core::domain::money::{Currency, Money};
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::ports::orders::StorageError;
+use crate::core::ports::orders::{StorageError, TaskView};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,19 @@ pub struct DossierRow {
     order: OrderRow,
     registrations: Vec<RegistrationRow>,
     tasks: Vec<TaskRow>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct TaskViewRow {
+    task: TaskRow,
+    registration: Option<RegistrationRow>,
+}
+
+impl TaskViewRow {
+    pub fn restore(self) -> Result<TaskView, StorageError> {
+        let registration = self.registration.map(RegistrationRow::restore).transpose()?;
+        Ok(TaskView { task: self.task.restore()?, registration })
+    }
 }
 
 impl DossierRow {

@@ -1,0 +1,54 @@
+//! The schema, carried in the binary. Any number of instances may start at once: one migrates, under
+//! a lock of the database, and the others wait and find it done.
+
+use super::{ConnectError, Dialect, Settings, sqlite};
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::{ConnectOptions, Connection, SqlSafeStr};
+
+macro_rules! migrations {
+    ($dialect:literal) => {
+        migrations!($dialect; 1 "orders", 2 "registrations", 3 "tasks", 4 "callbacks",
+            5 "idempotency_keys", 6 "audit")
+    };
+    ($dialect:literal; $($version:literal $name:literal),+) => {
+        migrator(vec![$(Migration::new(
+            $version,
+            $name.into(),
+            MigrationType::Simple,
+            include_str!(concat!(
+                "../../../../migrations/", $dialect, "/000", $version, "_", $name, ".sql"
+            ))
+            .into_sql_str(),
+            false,
+        )),+])
+    };
+}
+
+/// Brings the database to the schema of this version; a new SQLite file is made.
+///
+/// # Errors
+/// An unknown scheme, no connection, or a database that another version has brought elsewhere.
+pub async fn migrate(url: &str) -> Result<(), ConnectError> {
+    match Dialect::of(url)? {
+        Dialect::Sqlite => migrate_sqlite(url).await,
+        Dialect::Postgres => Err(ConnectError::UnknownScheme),
+    }
+}
+
+/// SQLite has no advisory locks: the whole run is one exclusive transaction.
+async fn migrate_sqlite(url: &str) -> Result<(), ConnectError> {
+    let options = sqlite::options(url, Settings::default().time_limit)?;
+    let mut connection = options.connect().await?;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    migrations!("sqlite").run(&mut *transaction).await?;
+    transaction.commit().await?;
+    connection.close().await?;
+    Ok(())
+}
+
+/// A newer version may have been here first and left again: migrations only add, so this one works.
+fn migrator(migrations: Vec<Migration>) -> Migrator {
+    let mut migrator = Migrator::with_migrations(migrations);
+    migrator.set_ignore_missing(true);
+    migrator
+}

@@ -1,0 +1,279 @@
+//! What else callers ask of the writer.
+
+use super::sql;
+use super::writer::{Fault, Tx, Work};
+use crate::adapters::out::storage::diff::Changes;
+use crate::adapters::out::storage::hints::News;
+use crate::adapters::out::storage::invariants::{READABLE, VERSION};
+use crate::adapters::out::storage::rows::{
+    DossierRow, RegistrationRow, TaskRow, clean, lane_word, read, write,
+};
+use crate::adapters::out::storage::{KEY_TAKEN, PRUNE_BATCH, deciding};
+use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
+use crate::core::domain::task::TaskKind;
+use crate::core::ports::orders::{
+    Also, ClaimRequest, Claimed, Decide, IdempotencyKey, InboxEntry, KeptReply, Reads, Scene,
+    StorageError,
+};
+use sqlx::{SqliteConnection, SqliteExecutor};
+use std::time::Duration;
+
+pub struct Change {
+    pub id: OrderId,
+    pub reads: Reads,
+    pub decide: Decide,
+}
+
+#[async_trait::async_trait]
+impl Work for Change {
+    type Output = bool;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<bool, Fault> {
+        let found: Option<String> = sqlx::query_scalar(sql::DOSSIER)
+            .bind(bytes(self.id))
+            .bind(None::<String>)
+            .fetch_optional(&mut *tx.connection)
+            .await?;
+        let Some(json) = found else { return Ok(false) };
+        let loaded = read::<DossierRow>(&json)?.restore()?;
+        let waiting = match self.reads {
+            Reads::Dossier => None,
+            Reads::QueueLength { up_to } => Some(waiting(tx, self.id, up_to).await?),
+        };
+        let scene = Scene { now: tx.now, waiting };
+        let (changes, also) = deciding::run(&mut self.decide, &loaded, &scene)?;
+        if let Some(changes) = changes {
+            save(tx, &changes).await?;
+            tx.news.join(changes.news(tx.now));
+        }
+        keep(tx, self.id, also).await?;
+        Ok(true)
+    }
+}
+
+async fn waiting(tx: &mut Tx<'_>, except: OrderId, up_to: u64) -> Result<u64, Fault> {
+    let count: i64 = sqlx::query_scalar(sql::WAITING)
+        .bind(bytes(except))
+        .bind(i64::try_from(up_to).unwrap_or(i64::MAX))
+        .fetch_one(&mut *tx.connection)
+        .await?;
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+async fn save(tx: &mut Tx<'_>, changes: &Changes) -> Result<(), Fault> {
+    let id = changes.order.id;
+    let registrations: Vec<_> =
+        changes.registrations.iter().map(|made| RegistrationRow::of(id, made)).collect();
+    let tasks: Vec<_> = changes.tasks.iter().map(TaskRow::from).collect();
+    let saved = sqlx::query(sql::SAVE)
+        .bind(bytes(id))
+        .bind(changes.order.status.as_str())
+        .bind(tx.now.micros())
+        .bind(changes.order.version)
+        .bind(write(&registrations))
+        .bind(write(&tasks))
+        .execute(&mut *tx.connection)
+        .await?;
+    let expected = 1 + registrations.len() + tasks.len();
+    if usize::try_from(saved.rows_affected()) == Ok(expected) {
+        Ok(())
+    } else {
+        Err(StorageError::Corrupt(VERSION).into())
+    }
+}
+
+async fn keep(tx: &mut Tx<'_>, id: OrderId, also: Also) -> Result<(), Fault> {
+    if let Some(entry) = also.inbox {
+        keep_callback(tx, &entry).await?;
+    }
+    if let Some((key, reply)) = also.reply
+        && !keep_reply(tx, &key, &reply).await?
+    {
+        return Err(KEY_TAKEN.into());
+    }
+    if let Some(entry) = also.audit {
+        sqlx::query(sql::AUDIT)
+            .bind(tx.now.micros())
+            .bind(entry.action)
+            .bind(bytes(id))
+            .bind(entry.task_id.map(TaskId::get))
+            .bind(entry.reason)
+            .execute(&mut *tx.connection)
+            .await?;
+    }
+    Ok(())
+}
+
+#[async_trait::async_trait]
+impl Work for ClaimRequest {
+    type Output = Vec<Claimed>;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Vec<Claimed>, Fault> {
+        let mut claimed = Vec::new();
+        for (lane, limit) in &self.lanes {
+            let rows: Vec<(i64, Vec<u8>, String, u32, Option<String>, i64)> =
+                sqlx::query_as(sql::CLAIM)
+                    .bind(lane_word(*lane))
+                    .bind(tx.now.micros())
+                    .bind(i64::try_from(*limit).unwrap_or(i64::MAX))
+                    .bind(self.owner.as_str())
+                    .bind(self.token.uuid().as_bytes().to_vec())
+                    .bind((tx.now + self.lease).micros())
+                    .fetch_all(&mut *tx.connection)
+                    .await?;
+            claimed.extend(rows);
+        }
+        claimed.sort_by_key(|(id, .., run_at)| (*run_at, *id));
+        let restore = |(id, order_id, kind, attempts, trace, _): (_, Vec<u8>, String, _, _, _)| {
+            Some(Claimed {
+                order_id: order_id_of(&order_id)?,
+                task_id: TaskId::from_i64(id)?,
+                kind: TaskKind::parse(&kind)?,
+                token: self.token,
+                attempts,
+                trace,
+            })
+        };
+        let restored: Option<Vec<_>> = claimed.into_iter().map(restore).collect();
+        Ok(restored.ok_or(StorageError::Corrupt(READABLE))?)
+    }
+}
+
+/// Hands back the leases of this instance.
+pub struct Release(pub InstanceId);
+
+#[async_trait::async_trait]
+impl Work for Release {
+    type Output = u64;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, Fault> {
+        let released = sqlx::query(sql::RELEASE)
+            .bind(self.0.as_str())
+            .bind(tx.now.micros())
+            .execute(&mut *tx.connection)
+            .await?
+            .rows_affected();
+        tx.news.join(News { due: released > 0, finished: false });
+        Ok(released)
+    }
+}
+
+#[async_trait::async_trait]
+impl Work for InboxEntry {
+    type Output = bool;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<bool, Fault> {
+        keep_callback(tx, self).await
+    }
+}
+
+#[async_trait::async_trait]
+impl Work for (IdempotencyKey, KeptReply) {
+    type Output = ();
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault> {
+        keep_reply(tx, &self.0, &self.1).await.map(|_| ())
+    }
+}
+
+/// Removes what is older.
+pub struct Prune {
+    pub tasks: Duration,
+    pub keys: Duration,
+}
+
+#[async_trait::async_trait]
+impl Work for Prune {
+    type Output = u64;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, Fault> {
+        let mut gone = 0;
+        for (sql, age) in [(sql::PRUNE_TASKS, self.tasks), (sql::PRUNE_KEYS, self.keys)] {
+            gone += sqlx::query(sql)
+                .bind((tx.now - age).micros())
+                .bind(i64::try_from(PRUNE_BATCH).unwrap_or(i64::MAX))
+                .execute(&mut *tx.connection)
+                .await?
+                .rows_affected();
+        }
+        Ok(gone)
+    }
+}
+
+/// Nothing but the transaction itself.
+pub struct Ping;
+
+#[async_trait::async_trait]
+impl Work for Ping {
+    type Output = ();
+
+    async fn run(&mut self, _: &mut Tx<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+async fn keep_callback(tx: &mut Tx<'_>, entry: &InboxEntry) -> Result<bool, Fault> {
+    let kept = sqlx::query(sql::KEEP_CALLBACK)
+        .bind(entry.provider.as_str())
+        .bind(clean(entry.number.as_str()))
+        .bind(entry.event_id.as_deref().map(clean))
+        .bind(clean(&entry.kind))
+        .bind(entry.signed)
+        .bind(tx.now.micros())
+        .execute(&mut *tx.connection)
+        .await?;
+    Ok(kept.rows_affected() > 0)
+}
+
+/// `false` when the key has a reply already: the first one stays.
+pub async fn keep_reply(
+    tx: &mut Tx<'_>,
+    key: &IdempotencyKey,
+    reply: &KeptReply,
+) -> Result<bool, Fault> {
+    let kept = sqlx::query(sql::KEEP_REPLY)
+        .bind(key.owner.as_str())
+        .bind(key.route)
+        .bind(key.key.as_str())
+        .bind(reply.fingerprint.to_vec())
+        .bind(i64::from(reply.status))
+        .bind(reply.body.clone())
+        .bind(tx.now.micros())
+        .execute(&mut *tx.connection)
+        .await?;
+    Ok(kept.rows_affected() > 0)
+}
+
+pub async fn find_reply(
+    connection: &mut SqliteConnection,
+    key: &IdempotencyKey,
+) -> Result<Option<KeptReply>, Fault> {
+    Ok(reply_of(connection, key).await?.map(restore_reply).transpose()?)
+}
+
+type ReplyRow = (Vec<u8>, u16, Vec<u8>);
+
+pub async fn reply_of(
+    executor: impl SqliteExecutor<'_>,
+    key: &IdempotencyKey,
+) -> sqlx::Result<Option<ReplyRow>> {
+    sqlx::query_as(sql::FIND_REPLY)
+        .bind(key.owner.as_str())
+        .bind(key.route)
+        .bind(key.key.as_str())
+        .fetch_optional(executor)
+        .await
+}
+
+pub fn restore_reply((fingerprint, status, body): ReplyRow) -> Result<KeptReply, StorageError> {
+    let fingerprint = fingerprint.try_into().map_err(|_| StorageError::Corrupt(READABLE))?;
+    Ok(KeptReply { fingerprint, status, body })
+}
+
+pub fn bytes(id: OrderId) -> Vec<u8> {
+    id.uuid().as_bytes().to_vec()
+}
+
+pub fn order_id_of(bytes: &[u8]) -> Option<OrderId> {
+    uuid::Uuid::from_slice(bytes).ok().map(OrderId::from_uuid)
+}

@@ -1,0 +1,243 @@
+//! Decisions on a dossier.
+
+use crate::world::{START, World, lease, order, registration, task, with_state};
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::money::Money;
+use order_service::core::domain::order::{Order, OrderStatus};
+use order_service::core::domain::registration::{
+    Ending, Provider, Registration, RegistrationState,
+};
+use order_service::core::domain::task::{Reason, RefundPlan, Task, TaskError, TaskKind, TaskState};
+use order_service::core::ports::orders::{Also, Reads, Scope};
+use std::sync::Arc;
+use std::time::Duration;
+
+const LATER: Duration = Duration::from_secs(5);
+
+pub async fn no_order_no_decision(world: World) {
+    let nobody = order("c-1").id;
+    let decided = world.change(nobody, |_, _| panic!("there is nothing to decide on")).await;
+    assert_eq!(decided, Ok(None));
+}
+
+pub async fn a_decision_that_changes_nothing_writes_nothing(world: World) {
+    let placed = world.placed("c-1").await;
+    world.turn(LATER);
+    let touched = |dossier: &mut Dossier, scene: &_| {
+        let _: &order_service::core::ports::orders::Scene = scene;
+        dossier.order.updated_at = scene.now;
+    };
+    assert_eq!(world.change(placed.id, touched).await, Ok(Some(())));
+    assert_eq!(world.dossier(placed.id).await.order, placed);
+}
+
+pub async fn only_what_differs_is_raised(world: World) {
+    let placed = world.placed("c-1").await;
+    let id = placed.id;
+    world
+        .change(id, move |dossier, scene| {
+            assert_eq!((scene.now, scene.waiting), (START, None));
+            dossier.registrations.push(registration(id, Provider::Sber, 1));
+            dossier.tasks.push(task(id, TaskKind::RegisterPayment, scene.now));
+            dossier.tasks.push(task(id, TaskKind::SyncPayment, scene.now));
+        })
+        .await
+        .unwrap();
+    let before = world.dossier(id).await;
+    assert_eq!((before.order.version, before.order.updated_at), (2, START));
+    world.turn(LATER);
+    world
+        .change(id, |dossier, _| {
+            let sync = dossier.tasks.iter_mut().find(|task| task.kind == TaskKind::SyncPayment);
+            sync.unwrap().attempts = 1;
+        })
+        .await
+        .unwrap();
+    let after = world.dossier(id).await;
+    let now = START + LATER;
+    assert_eq!(after.order, Order { version: 3, updated_at: now, ..before.order });
+    assert_eq!(after.registrations, before.registrations);
+    for (after, before) in after.tasks.into_iter().zip(before.tasks) {
+        if before.kind == TaskKind::SyncPayment {
+            assert_eq!(after, Task { attempts: 1, version: 2, updated_at: now, ..before });
+        } else {
+            assert_eq!(after, before);
+        }
+    }
+}
+
+fn full_registration(intent: Registration) -> Registration {
+    Registration {
+        state: RegistrationState::Dead,
+        ending: Some(Ending::Declined),
+        external_id: Some("ext \"1\"".into()),
+        form_url: Some("https://pay.example/?a=1&b=«2»".into()),
+        sent_at: Some(START),
+        not_found: 2,
+        cancel_sent_at: Some(START + LATER),
+        hinted: true,
+        registered_at: Some(START),
+        paid_at: Some(START + LATER),
+        expires_at: Some(START + LATER),
+        refunded: Money::rub(5).unwrap(),
+        evidence: "declined".into(),
+        ..intent
+    }
+}
+
+fn full_task(task: Task) -> Task {
+    Task {
+        state: TaskState::Running,
+        reason: Some(Reason::OutcomeUnknown),
+        lane: Some(Provider::OdnaKassa),
+        attempts: 3,
+        lost_leases: 1,
+        lease: Some(lease("i-1", START + LATER)),
+        result: Some((Provider::Sber, 1)),
+        error: Some(TaskError::Mismatch),
+        refund: Some(RefundPlan {
+            amount: Money::rub(100).unwrap(),
+            before: Some(Money::rub(0).unwrap()),
+            sent_at: Some(START),
+            taken: true,
+            unchanged: 4,
+        }),
+        trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
+        return_url: Some("https://shop.example/back".into()),
+        ..task
+    }
+}
+
+pub async fn everything_of_a_registration_and_a_task_reads_back(world: World) {
+    let id = world.placed("c-1").await.id;
+    let dead = full_registration(registration(id, Provider::Sber, 1));
+    let intent = registration(id, Provider::OdnaKassa, 2);
+    let running = full_task(task(id, TaskKind::RefundPayment, START));
+    let plain = task(id, TaskKind::SyncPayment, START);
+    let mut expected = vec![running.clone(), plain.clone()];
+    expected.sort_by_key(|task| task.id);
+    let new = (vec![intent.clone(), dead.clone()], expected.clone());
+    world
+        .change(id, move |dossier, _| {
+            dossier.registrations.clone_from(&new.0);
+            dossier.tasks.clone_from(&new.1);
+            dossier.order.status = OrderStatus::Refunded;
+        })
+        .await
+        .unwrap();
+    let stored = world.dossier(id).await;
+    assert_eq!(stored.order.status, OrderStatus::Refunded);
+    assert_eq!(stored.registrations, vec![dead.clone(), intent.clone()]);
+    assert_eq!(stored.tasks, expected);
+    // And the other way: everything is emptied again, but what never changes.
+    let bare = Registration { number: dead.number.clone(), ..registration(id, Provider::Sber, 1) };
+    let bare = with_state(bare, RegistrationState::Absent);
+    let idle = Task { id: running.id, ..task(id, TaskKind::RefundPayment, START) };
+    let (new_bare, new_idle) = (bare.clone(), idle.clone());
+    world
+        .change(id, move |dossier, _| {
+            dossier.registrations[0] = new_bare.clone();
+            let old = dossier.tasks.iter_mut().find(|task| task.id == new_idle.id).unwrap();
+            *old = new_idle.clone();
+        })
+        .await
+        .unwrap();
+    let stored = world.dossier(id).await;
+    assert_eq!(stored.registrations, vec![bare, intent]);
+    assert!(stored.tasks.contains(&Task { version: 2, ..idle }), "{:?}", stored.tasks);
+}
+
+pub async fn a_finished_task_leaves_the_dossier_and_stays_readable(world: World) {
+    let task = world.queued(None).await;
+    let id = task.order_id;
+    world
+        .change(id, move |dossier, _| {
+            dossier.registrations.push(registration(id, Provider::Sber, 1));
+            dossier.tasks[0].state = TaskState::Succeeded;
+            dossier.tasks[0].result = Some((Provider::Sber, 1));
+        })
+        .await
+        .unwrap();
+    let dossier = world.dossier(id).await;
+    assert_eq!(dossier.tasks, vec![]);
+    let view = world.store.task(task.id, &Scope::Anyone).await.unwrap().unwrap();
+    assert_eq!(view.task.state, TaskState::Succeeded);
+    assert_eq!(view.registration.as_ref(), Some(&dossier.registrations[0]));
+}
+
+pub async fn a_live_registration_may_give_way_to_another_in_one_decision(world: World) {
+    let id = world.placed("c-1").await.id;
+    let live = with_state(registration(id, Provider::Sber, 1), RegistrationState::Live);
+    world.change(id, move |d, _| d.registrations.push(live.clone())).await.unwrap();
+    world
+        .change(id, move |dossier, _| {
+            // The new one stands before the old one, as it would after sorting by provider.
+            dossier.registrations.insert(0, registration(id, Provider::OdnaKassa, 2));
+            dossier.registrations[1].state = RegistrationState::Dead;
+        })
+        .await
+        .unwrap();
+    world
+        .change(id, move |dossier, _| {
+            // And back: an old row is armed again while the present one ends.
+            dossier.registrations[0].state = RegistrationState::Unknown;
+            dossier.registrations[1].state = RegistrationState::Absent;
+        })
+        .await
+        .unwrap();
+    let states: Vec<_> = world.dossier(id).await.registrations.iter().map(|r| r.state).collect();
+    assert_eq!(states, [RegistrationState::Unknown, RegistrationState::Absent]);
+}
+
+pub async fn a_task_may_give_way_to_another_of_its_kind_in_one_decision(world: World) {
+    let first = world.queued(None).await;
+    let second = task(first.order_id, first.kind, START);
+    let new = second.clone();
+    world
+        .change(first.order_id, move |dossier, _| {
+            dossier.tasks.insert(0, new.clone());
+            dossier.tasks[1].state = TaskState::Cancelled;
+        })
+        .await
+        .unwrap();
+    assert_eq!(world.dossier(first.order_id).await.tasks, vec![second]);
+}
+
+pub async fn no_update_is_lost_when_many_change_one_order(world: World) {
+    let id = world.queued(None).await.order_id;
+    let many = (0..50).map(|_| {
+        let store = Arc::clone(&world.store);
+        tokio::spawn(async move {
+            let more = Box::new(|dossier: &mut Dossier, _: &_| {
+                dossier.tasks[0].attempts += 1;
+                Also::default()
+            });
+            store.change(id, Reads::Dossier, more).await.unwrap()
+        })
+    });
+    for changing in many.collect::<Vec<_>>() {
+        assert!(changing.await.unwrap());
+    }
+    let dossier = world.dossier(id).await;
+    assert_eq!((dossier.tasks[0].attempts, dossier.tasks[0].version), (50, 51));
+    assert_eq!(dossier.order.version, 52);
+}
+
+pub async fn a_caller_that_goes_away_leaves_all_or_nothing(world: World) {
+    let id = world.queued(None).await.order_id;
+    for _ in 0..50 {
+        let more = |dossier: &mut Dossier, _: &_| {
+            dossier.tasks[0].attempts += 1;
+            dossier.tasks[0].lost_leases += 1;
+        };
+        let mut leaving = Box::pin(world.change(id, more));
+        // Polled once or a few times, then dropped at whatever point it is.
+        for _ in 0..fastrand::u8(1..4) {
+            tokio::select! { biased; _ = &mut leaving => break, () = tokio::task::yield_now() => {} }
+        }
+    }
+    world.change(id, |dossier, _| dossier.tasks[0].reason = Some(Reason::Retry)).await.unwrap();
+    let dossier = world.dossier(id).await;
+    assert_eq!(dossier.tasks[0].attempts, dossier.tasks[0].lost_leases);
+    assert_eq!(dossier.order.version, dossier.tasks[0].version + 1);
+}

@@ -1,0 +1,114 @@
+//! What is kept beside the orders: replies, callbacks, audit; and for how long.
+
+use crate::world::{World, order};
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::ids::OrderId;
+use order_service::core::domain::order::OrderStatus;
+use order_service::core::domain::registration::{Provider, ProviderNumber};
+use order_service::core::domain::task::TaskState;
+use order_service::core::ports::orders::{
+    Also, AuditEntry, IdempotencyKey, InboxEntry, KeptReply, Reads, Scope, StorageError, decide,
+};
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn key(name: &str) -> IdempotencyKey {
+    IdempotencyKey { owner: "o".into(), route: "/v1/orders/{id}/refund", key: name.into() }
+}
+
+fn reply(body: &[u8]) -> KeptReply {
+    KeptReply { fingerprint: [9; 32], status: 422, body: body.to_vec() }
+}
+
+fn callback(event: Option<&str>) -> InboxEntry {
+    InboxEntry {
+        provider: Provider::Sber,
+        number: ProviderNumber::told("nobody's\0"),
+        event_id: event.map(str::to_owned),
+        kind: "deposited".into(),
+        signed: true,
+    }
+}
+
+/// Cancels the order and keeps this with it.
+async fn cancel(world: &World, id: OrderId, also: Also) -> Result<Option<()>, StorageError> {
+    let decision = move |dossier: &mut Dossier, _: &_| {
+        dossier.order.status = OrderStatus::Cancelled;
+        ((), also.clone())
+    };
+    decide(&*world.store, id, Reads::Dossier, decision).await
+}
+
+pub async fn the_first_reply_to_a_key_stays(world: World) {
+    assert_eq!(world.store.find_reply(&key("k")).await, Ok(None));
+    world.store.keep_reply(key("k"), reply(b"first \xff\0")).await.unwrap();
+    world.store.keep_reply(key("k"), reply(b"second")).await.unwrap();
+    assert_eq!(world.store.find_reply(&key("k")).await, Ok(Some(reply(b"first \xff\0"))));
+    let elsewhere = IdempotencyKey { owner: "other".into(), ..key("k") };
+    assert_eq!(world.store.find_reply(&elsewhere).await, Ok(None));
+}
+
+pub async fn a_decision_whose_key_is_taken_is_undone(world: World) {
+    let (first, second) = (world.placed("c-1").await.id, world.placed("c-1").await.id);
+    let with_reply = Also { reply: Some((key("k"), reply(b"mine"))), ..Also::default() };
+    assert_eq!(cancel(&world, first, with_reply.clone()).await, Ok(Some(())));
+    assert_eq!(world.store.find_reply(&key("k")).await, Ok(Some(reply(b"mine"))));
+    assert_eq!(cancel(&world, second, with_reply).await, Err(StorageError::Unavailable));
+    assert_eq!(world.dossier(first).await.order.status, OrderStatus::Cancelled);
+    assert_eq!(world.dossier(second).await.order.status, OrderStatus::New);
+}
+
+pub async fn an_event_is_kept_once(world: World) {
+    assert_eq!(world.store.keep_orphan(callback(Some("e-1"))).await, Ok(true));
+    assert_eq!(world.store.keep_orphan(callback(Some("e-1"))).await, Ok(false));
+    assert_eq!(world.store.keep_orphan(callback(None)).await, Ok(true));
+    assert_eq!(world.store.keep_orphan(callback(None)).await, Ok(true));
+    // With a decision, the repeat is dropped and the decision holds.
+    let id = world.placed("c-1").await.id;
+    let with_callback = Also { inbox: Some(callback(Some("e-1"))), ..Also::default() };
+    assert_eq!(cancel(&world, id, with_callback).await, Ok(Some(())));
+    assert_eq!(world.dossier(id).await.order.status, OrderStatus::Cancelled);
+}
+
+pub async fn what_an_operator_did_is_committed_with_it(world: World) {
+    let task = world.queued(None).await;
+    let audit = AuditEntry {
+        action: "task.cancel".into(),
+        task_id: Some(task.id),
+        reason: "asked by the customer".into(),
+    };
+    let also = Also { audit: Some(audit), ..Also::default() };
+    assert_eq!(cancel(&world, task.order_id, also).await, Ok(Some(())));
+    let nobody = order("c-1").id;
+    assert_eq!(cancel(&world, nobody, Also::default()).await, Ok(None));
+}
+
+pub async fn old_tasks_and_keys_are_pruned(world: World) {
+    let states = [TaskState::Succeeded, TaskState::Review, TaskState::Queued];
+    let mut tasks = Vec::new();
+    for state in states {
+        let task = world.queued(None).await;
+        world.change(task.order_id, move |d, _| d.tasks[0].state = state).await.unwrap();
+        tasks.push(task.id);
+    }
+    world.store.keep_reply(key("old"), reply(b"")).await.unwrap();
+    world.turn(DAY);
+    let young = world.queued(None).await;
+    world.change(young.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
+    world.store.keep_reply(key("young"), reply(b"")).await.unwrap();
+    assert_eq!(world.store.prune(DAY, DAY).await, Ok(0), "not older than a day");
+    world.turn(Duration::from_micros(1));
+    assert_eq!(world.store.prune(DAY, DAY).await, Ok(2));
+    assert_eq!(world.store.prune(DAY, DAY).await, Ok(0));
+    assert_eq!(world.store.find_reply(&key("old")).await, Ok(None));
+    assert!(world.store.find_reply(&key("young")).await.unwrap().is_some());
+    for (id, kept) in [(tasks[0], false), (tasks[1], true), (tasks[2], true), (young.id, true)] {
+        let found = world.store.task(id, &Scope::Anyone).await.unwrap();
+        assert_eq!(found.is_some(), kept);
+    }
+}
+
+pub async fn a_healthy_store_answers_a_ping(world: World) {
+    assert_eq!(world.store.ping().await, Ok(()));
+}

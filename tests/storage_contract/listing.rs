@@ -1,0 +1,141 @@
+//! Reading: lists, scopes and gauges.
+
+use crate::world::{START, World, claim, registration};
+use order_service::core::domain::ids::{CustomerId, OrderId, TaskId};
+use order_service::core::domain::order::OrderStatus;
+use order_service::core::domain::registration::{Provider, ProviderNumber};
+use order_service::core::domain::task::{TaskKind, TaskState};
+use order_service::core::ports::orders::{OrderQuery, Scope, TaskQuery, TaskStat};
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn customer(name: &str) -> CustomerId {
+    CustomerId::parse(name).unwrap()
+}
+
+async fn list(world: &World, query: OrderQuery) -> Vec<OrderId> {
+    let found = world.store.list(&query, &Scope::Anyone).await.unwrap();
+    found.into_iter().map(|dossier| dossier.order.id).collect()
+}
+
+pub async fn orders_are_listed_newest_first_page_by_page(world: World) {
+    let mut placed = Vec::new();
+    for place in 0..7 {
+        placed.push(world.placed("c-1").await);
+        // Some share their moment.
+        if place % 3 == 0 {
+            world.turn(SECOND);
+        }
+    }
+    placed.sort_by_key(|order| std::cmp::Reverse((order.created_at, order.id)));
+    let placed: Vec<_> = placed.into_iter().map(|order| (order.created_at, order.id)).collect();
+    let mut seen = Vec::new();
+    loop {
+        let after = seen.last().copied();
+        let query = OrderQuery { limit: 3, after, ..OrderQuery::default() };
+        let page = world.store.list(&query, &Scope::Anyone).await.unwrap();
+        if page.is_empty() {
+            break;
+        }
+        seen.extend(page.into_iter().map(|dossier| (dossier.order.created_at, dossier.order.id)));
+    }
+    assert_eq!(seen, placed);
+}
+
+pub async fn orders_are_listed_by_customer_and_status(world: World) {
+    let mine = world.placed("c-1").await.id;
+    world.turn(SECOND);
+    let theirs = world.placed("c-2").await.id;
+    world.turn(SECOND);
+    let paid = world.placed("c-1").await.id;
+    world
+        .change(paid, move |dossier, _| {
+            dossier.order.status = OrderStatus::Paid;
+            dossier.registrations.push(registration(paid, Provider::Sber, 1));
+        })
+        .await
+        .unwrap();
+    let limit = 9;
+    let of = |customer_id, status| OrderQuery { customer_id, status, limit, after: None };
+    assert_eq!(list(&world, of(None, None)).await, [paid, theirs, mine]);
+    assert_eq!(list(&world, of(Some(customer("c-1")), None)).await, [paid, mine]);
+    assert_eq!(list(&world, of(None, Some(OrderStatus::New))).await, [theirs, mine]);
+    let both = of(Some(customer("c-1")), Some(OrderStatus::Paid));
+    assert_eq!(list(&world, both.clone()).await, [paid]);
+    let last = OrderQuery { after: Some((START + SECOND, theirs)), ..of(None, None) };
+    assert_eq!(list(&world, last).await, [mine]);
+    let whole = world.store.list(&both, &Scope::Anyone).await.unwrap();
+    assert_eq!(whole, vec![world.dossier(paid).await]);
+}
+
+pub async fn a_scope_hides_what_belongs_to_others(world: World) {
+    let task = world.queued(None).await;
+    let (own, foreign) = (Scope::Only(customer("c-1")), Scope::Only(customer("c-2")));
+    for (scope, visible) in [(&Scope::Anyone, true), (&own, true), (&foreign, false)] {
+        let dossier = world.store.dossier(task.order_id, scope).await.unwrap();
+        let view = world.store.task(task.id, scope).await.unwrap();
+        let all = OrderQuery { limit: 9, ..OrderQuery::default() };
+        let asked = OrderQuery { customer_id: Some(customer("c-1")), ..all.clone() };
+        assert_eq!((dossier.is_some(), view.is_some()), (visible, visible), "{scope:?}");
+        for query in [all, asked] {
+            assert_eq!(world.store.list(&query, scope).await.unwrap().len(), usize::from(visible));
+        }
+    }
+    let nobody = TaskId::new(1);
+    assert_eq!(world.store.task(nobody, &Scope::Anyone).await, Ok(None));
+}
+
+pub async fn tasks_are_listed_by_state_page_by_page(world: World) {
+    let mut queued = Vec::new();
+    for _ in 0..4 {
+        queued.insert(0, world.queued(None).await);
+        world.turn(SECOND);
+    }
+    let failed = queued.remove(1);
+    world.change(failed.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
+    let query = TaskQuery { state: Some(TaskState::Queued), limit: 2, after: None };
+    assert_eq!(world.store.tasks(&query).await.unwrap(), queued[..2]);
+    let after = Some((queued[1].created_at, queued[1].id));
+    assert_eq!(world.store.tasks(&TaskQuery { after, ..query }).await.unwrap(), queued[2..]);
+    let all = TaskQuery { limit: 9, ..TaskQuery::default() };
+    assert_eq!(world.store.tasks(&all).await.unwrap()[1].id, failed.id);
+}
+
+pub async fn a_number_leads_to_its_order(world: World) {
+    let id = world.placed("c-1").await.id;
+    world
+        .change(id, move |d, _| d.registrations.push(registration(id, Provider::Sber, 1)))
+        .await
+        .unwrap();
+    let number = registration(id, Provider::Sber, 1).number;
+    assert_eq!(world.store.find_order(Provider::Sber, &number).await, Ok(Some(id)));
+    assert_eq!(world.store.find_order(Provider::OdnaKassa, &number).await, Ok(None));
+    let told = ProviderNumber::told("' OR 1=1 --");
+    assert_eq!(world.store.find_order(Provider::Sber, &told).await, Ok(None));
+}
+
+pub async fn stats_count_what_is_unfinished_and_what_waits_for_a_person(world: World) {
+    let (_, review, failed) =
+        (world.queued(None).await, world.queued(None).await, world.queued(None).await);
+    let running = world.queued(Some(Provider::Sber)).await;
+    world.store.claim(&claim("i-1", &[(Some(Provider::Sber), 1)])).await.unwrap();
+    world.change(review.order_id, |d, _| d.tasks[0].state = TaskState::Review).await.unwrap();
+    world.change(failed.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
+    world.turn(SECOND);
+    let stat = |state, oldest_due| TaskStat {
+        kind: TaskKind::RegisterPayment,
+        state,
+        count: 1,
+        oldest_due,
+    };
+    let mut stats = world.store.task_stats().await.unwrap();
+    stats.sort_by_key(|stat| stat.state.as_str());
+    let expected = [
+        stat(TaskState::Queued, Some(SECOND)),
+        stat(TaskState::Review, None),
+        stat(TaskState::Running, None),
+    ];
+    assert_eq!(stats, expected);
+    assert_eq!(running.lane, Some(Provider::Sber));
+}

@@ -1,0 +1,95 @@
+//! One contract, three stores: every fact below is checked on memory, on SQLite and on PostgreSQL.
+//! PostgreSQL takes part when `TEST_DATABASE_URL` names a throw-away server.
+
+mod changing;
+mod claiming;
+mod keeping;
+mod listing;
+mod placing;
+mod queueing;
+mod refusing;
+mod world;
+
+/// Makes a test of each fact for each store.
+macro_rules! contract {
+    ($($room:ident { $($fact:ident),+ $(,)? })+) => {
+        mod memory {
+            $($(#[tokio::test] async fn $fact() {
+                crate::$room::$fact(crate::world::World::memory()).await;
+            })+)+
+        }
+        mod sqlite {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)] async fn $fact() {
+                crate::$room::$fact(crate::world::World::sqlite().await).await;
+            })+)+
+        }
+        mod postgres {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)] async fn $fact() {
+                let Some(world) = crate::world::World::postgres().await else { return };
+                let ending = world.ending();
+                crate::$room::$fact(world).await;
+                ending.await;
+            })+)+
+        }
+    };
+}
+
+contract! {
+    placing {
+        a_placed_order_carries_the_databases_time_and_reads_back,
+        an_order_id_is_placed_once,
+        a_key_places_one_order,
+        of_many_with_one_key_one_is_placed,
+        all_that_was_placed_at_once_is_there,
+        hostile_text_reads_back_without_nul,
+    }
+    changing {
+        no_order_no_decision,
+        a_decision_that_changes_nothing_writes_nothing,
+        only_what_differs_is_raised,
+        everything_of_a_registration_and_a_task_reads_back,
+        a_finished_task_leaves_the_dossier_and_stays_readable,
+        a_live_registration_may_give_way_to_another_in_one_decision,
+        a_task_may_give_way_to_another_of_its_kind_in_one_decision,
+        no_update_is_lost_when_many_change_one_order,
+        a_caller_that_goes_away_leaves_all_or_nothing,
+    }
+    refusing {
+        a_second_registration_that_may_be_alive_is_refused,
+        a_number_is_never_given_twice,
+        a_second_unfinished_task_of_a_kind_is_refused,
+        a_running_task_without_a_lease_is_refused,
+        nothing_is_ever_taken_away,
+        what_was_bought_never_changes,
+        a_wrong_decision_harms_no_neighbour,
+    }
+    queueing {
+        the_queue_counts_what_waits_for_a_provider,
+        counting_stops_at_the_limit,
+        a_queue_of_five_takes_five_of_many_at_once,
+    }
+    claiming {
+        the_longest_due_of_each_lane_are_taken,
+        what_is_not_due_is_left_alone,
+        a_lease_that_ran_out_is_taken_over_and_counted,
+        no_task_is_ever_claimed_twice,
+        leases_are_handed_back_due_and_free_of_charge,
+        a_due_task_and_a_finished_one_are_hinted_at,
+    }
+    listing {
+        orders_are_listed_newest_first_page_by_page,
+        orders_are_listed_by_customer_and_status,
+        a_scope_hides_what_belongs_to_others,
+        tasks_are_listed_by_state_page_by_page,
+        a_number_leads_to_its_order,
+        stats_count_what_is_unfinished_and_what_waits_for_a_person,
+    }
+    keeping {
+        the_first_reply_to_a_key_stays,
+        a_decision_whose_key_is_taken_is_undone,
+        an_event_is_kept_once,
+        what_an_operator_did_is_committed_with_it,
+        old_tasks_and_keys_are_pruned,
+        a_healthy_store_answers_a_ping,
+    }
+}

@@ -1,0 +1,78 @@
+//! The bounded queue of payments that nobody could take.
+
+use crate::world::{START, World, lease, task};
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::ids::OrderId;
+use order_service::core::domain::task::{Reason, TaskKind, TaskState};
+use order_service::core::ports::orders::{Also, OrderStore, Reads, Scene, decide};
+use std::sync::Arc;
+use std::time::Duration;
+
+async fn waiting(store: &dyn OrderStore, id: OrderId, up_to: u64) -> u64 {
+    let count = |_: &mut Dossier, scene: &Scene| (scene.waiting, Also::default());
+    decide(store, id, Reads::QueueLength { up_to }, count).await.unwrap().unwrap().unwrap()
+}
+
+pub async fn the_queue_counts_what_waits_for_a_provider(world: World) {
+    let me = world.queued(None).await.order_id;
+    assert_eq!(waiting(&*world.store, me, 100).await, 0, "one's own does not count");
+    let (waits, unknown, runs) =
+        (world.queued(None).await, world.queued(None).await, world.queued(None).await);
+    world.queued(None).await;
+    world
+        .change(waits.order_id, |d, _| d.tasks[0].reason = Some(Reason::BreakerOpen))
+        .await
+        .unwrap();
+    world
+        .change(unknown.order_id, |d, _| d.tasks[0].reason = Some(Reason::OutcomeUnknown))
+        .await
+        .unwrap();
+    world
+        .change(runs.order_id, |dossier, _| {
+            dossier.tasks[0].state = TaskState::Running;
+            dossier.tasks[0].lease = Some(lease("i", START + Duration::from_secs(9)));
+        })
+        .await
+        .unwrap();
+    let other = world.placed("c-1").await.id;
+    world
+        .change(other, move |d, _| d.tasks.push(task(other, TaskKind::CancelPayment, START)))
+        .await
+        .unwrap();
+    assert_eq!(waiting(&*world.store, me, 100).await, 2);
+    assert_eq!(waiting(&*world.store, waits.order_id, 100).await, 2, "its own, but mine");
+}
+
+pub async fn counting_stops_at_the_limit(world: World) {
+    for _ in 0..5 {
+        world.queued(None).await;
+    }
+    let me = world.placed("c-1").await.id;
+    assert_eq!(waiting(&*world.store, me, 3).await, 3);
+    assert_eq!(waiting(&*world.store, me, 5).await, 5);
+    assert_eq!(waiting(&*world.store, me, 9).await, 5);
+}
+
+pub async fn a_queue_of_five_takes_five_of_many_at_once(world: World) {
+    let mut joining = Vec::new();
+    for _ in 0..20 {
+        let id = world.placed("c-1").await.id;
+        let store = Arc::clone(&world.store);
+        joining.push(async move {
+            let join = move |dossier: &mut Dossier, scene: &Scene| {
+                let free = scene.waiting.unwrap() < 5;
+                if free {
+                    dossier.tasks.push(task(id, TaskKind::RegisterPayment, START));
+                }
+                (free, Also::default())
+            };
+            decide(&*store, id, Reads::QueueLength { up_to: 5 }, join).await.unwrap().unwrap()
+        });
+    }
+    let joining: Vec<_> = joining.into_iter().map(tokio::spawn).collect();
+    let mut joined = 0;
+    for join in joining {
+        joined += usize::from(join.await.unwrap());
+    }
+    assert_eq!(joined, 5);
+}

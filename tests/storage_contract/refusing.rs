@@ -1,0 +1,115 @@
+//! Wrong decisions: the database names the rule and nothing of them holds.
+
+use crate::world::{START, World, registration, task};
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::ids::OrderId;
+use order_service::core::domain::money::Money;
+use order_service::core::domain::order::OrderStatus;
+use order_service::core::domain::registration::Provider;
+use order_service::core::domain::task::{TaskKind, TaskState};
+use order_service::core::ports::orders::{Also, Reads, StorageError};
+use std::sync::Arc;
+
+/// Nothing of the decision holds, also not the part that would have been allowed.
+async fn refused(
+    world: &World,
+    id: OrderId,
+    rule: &'static str,
+    mut wrong: impl FnMut(&mut Dossier) + Send + 'static,
+) {
+    let before = world.dossier(id).await;
+    let decision = move |dossier: &mut Dossier, _: &_| {
+        dossier.order.status = OrderStatus::Cancelled;
+        wrong(dossier);
+    };
+    assert_eq!(world.change(id, decision).await, Err(StorageError::Corrupt(rule)));
+    assert_eq!(world.dossier(id).await, before);
+}
+
+pub async fn a_second_registration_that_may_be_alive_is_refused(world: World) {
+    let id = world.placed("c-1").await.id;
+    world
+        .change(id, move |d, _| d.registrations.push(registration(id, Provider::Sber, 1)))
+        .await
+        .unwrap();
+    refused(&world, id, "registrations_one_alive", move |dossier| {
+        dossier.registrations.push(registration(id, Provider::OdnaKassa, 2));
+    })
+    .await;
+}
+
+pub async fn a_number_is_never_given_twice(world: World) {
+    let first = world.placed("c-1").await.id;
+    let second = world.placed("c-1").await.id;
+    world
+        .change(first, move |d, _| d.registrations.push(registration(first, Provider::Sber, 1)))
+        .await
+        .unwrap();
+    refused(&world, second, "registrations_one_number", move |dossier| {
+        dossier.registrations.push(registration(first, Provider::Sber, 1));
+    })
+    .await;
+}
+
+pub async fn a_second_unfinished_task_of_a_kind_is_refused(world: World) {
+    let first = world.queued(None).await;
+    refused(&world, first.order_id, "tasks_one_unfinished", move |dossier| {
+        dossier.tasks.push(task(first.order_id, first.kind, START));
+    })
+    .await;
+}
+
+pub async fn a_running_task_without_a_lease_is_refused(world: World) {
+    let id = world.queued(None).await.order_id;
+    refused(&world, id, "tasks_lease", |dossier| dossier.tasks[0].state = TaskState::Running).await;
+}
+
+pub async fn nothing_is_ever_taken_away(world: World) {
+    let id = world.queued(None).await.order_id;
+    refused(&world, id, "append_only", |dossier| dossier.tasks.clear()).await;
+    world
+        .change(id, move |d, _| d.registrations.push(registration(id, Provider::Sber, 1)))
+        .await
+        .unwrap();
+    refused(&world, id, "append_only", |dossier| dossier.registrations.clear()).await;
+}
+
+pub async fn what_was_bought_never_changes(world: World) {
+    let id = world.placed("c-1").await.id;
+    world
+        .change(id, move |d, _| d.registrations.push(registration(id, Provider::Sber, 1)))
+        .await
+        .unwrap();
+    refused(&world, id, "append_only", |d| d.order.total = Money::rub(1).unwrap()).await;
+    refused(&world, id, "append_only", |d| d.order.items[0].quantity = 1).await;
+    refused(&world, id, "append_only", |d| d.registrations[0].amount = Money::rub(1).unwrap())
+        .await;
+}
+
+pub async fn a_wrong_decision_harms_no_neighbour(world: World) {
+    let mut deciding = Vec::new();
+    for place in 0..30 {
+        let id = world.placed("c-1").await.id;
+        let store = Arc::clone(&world.store);
+        deciding.push((id, place % 10 == 3, async move {
+            let wrong = place % 10 == 3;
+            let decision = Box::new(move |dossier: &mut Dossier, _: &_| {
+                dossier.tasks.push(task(id, TaskKind::SyncPayment, START));
+                if wrong {
+                    dossier.tasks.push(task(id, TaskKind::SyncPayment, START));
+                }
+                Also::default()
+            });
+            store.change(id, Reads::Dossier, decision).await
+        }));
+    }
+    let deciding: Vec<_> =
+        deciding.into_iter().map(|(id, wrong, run)| (id, wrong, tokio::spawn(run))).collect();
+    for (id, wrong, run) in deciding {
+        let tasks = world.dossier(id).await.tasks.len();
+        let expected =
+            if wrong { Err(StorageError::Corrupt("tasks_one_unfinished")) } else { Ok(true) };
+        assert_eq!(run.await.unwrap(), expected, "{tasks}");
+        assert_eq!(world.dossier(id).await.tasks.len(), usize::from(!wrong));
+    }
+}

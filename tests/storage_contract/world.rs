@@ -1,0 +1,217 @@
+//! A store of each sort, a clock that the test turns, and things to put into the store.
+
+use order_service::adapters::out::storage::{MemoryStore, Settings, connect, migrate};
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::ids::{
+    CustomerId, InstanceId, LeaseToken, OrderId, ProductId, TaskId,
+};
+use order_service::core::domain::money::Money;
+use order_service::core::domain::order::{Item, Order};
+use order_service::core::domain::registration::{
+    Provider, ProviderNumber, Registration, RegistrationState,
+};
+use order_service::core::domain::task::{Lease, Task, TaskKind, TaskState};
+use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::ports::clock::Clock;
+use order_service::core::ports::orders::{
+    Also, ClaimRequest, OrderStore, Placed, Reads, Scene, Scope, StorageError, decide,
+};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use std::any::Any;
+use std::io::Write;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+pub const START: Timestamp = Timestamp::from_micros(1_764_500_000_000_000);
+
+/// Stands still until the test turns it.
+#[derive(Debug)]
+pub struct TestClock(AtomicI64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
+    }
+}
+
+pub struct World {
+    pub store: Arc<dyn OrderStore>,
+    clock: Arc<TestClock>,
+    database: Option<String>,
+    /// What must live as long as the store: its folder.
+    _ground: Box<dyn Any + Send + Sync>,
+}
+
+impl World {
+    pub fn memory() -> Self {
+        let clock = clock();
+        let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>));
+        Self { store, clock, database: None, _ground: Box::new(()) }
+    }
+
+    pub async fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("data/orders.db").display());
+        let (store, clock) = open(&url).await;
+        Self { store, clock, database: None, _ground: Box::new(folder) }
+    }
+
+    /// A database of its own on the server of `TEST_DATABASE_URL`; `None` and a loud line without one.
+    pub async fn postgres() -> Option<Self> {
+        let Ok(server) = std::env::var("TEST_DATABASE_URL") else {
+            SAID.call_once(say_skipped);
+            return None;
+        };
+        let name = format!("contract_{:032x}", fastrand::u128(..));
+        on_server(&server, format!("CREATE DATABASE {name}")).await;
+        let (base, _) = server.rsplit_once('/').unwrap();
+        let (store, clock) = open(&format!("{base}/{name}")).await;
+        Some(Self { store, clock, database: Some(name), _ground: Box::new(()) })
+    }
+
+    /// Removes the database, once the world is gone.
+    pub fn ending(&self) -> impl Future<Output = ()> + use<> {
+        let name = self.database.clone();
+        async move {
+            if let (Some(name), Ok(server)) = (name, std::env::var("TEST_DATABASE_URL")) {
+                on_server(&server, format!("DROP DATABASE {name} WITH (FORCE)")).await;
+            }
+        }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub fn turn(&self, by: Duration) {
+        let micros = i64::try_from(by.as_micros()).unwrap();
+        self.clock.0.fetch_add(micros, Ordering::SeqCst);
+    }
+
+    /// Another order of this customer, stored.
+    pub async fn placed(&self, customer: &str) -> Order {
+        match self.store.place(order(customer), None).await.unwrap() {
+            Placed::New(order) => order,
+            Placed::Known(reply) => panic!("no key was given: {reply:?}"),
+        }
+    }
+
+    pub async fn dossier(&self, id: OrderId) -> Dossier {
+        self.store.dossier(id, &Scope::Anyone).await.unwrap().unwrap()
+    }
+
+    /// Runs a decision that keeps nothing else.
+    pub async fn change(
+        &self,
+        id: OrderId,
+        mut change: impl FnMut(&mut Dossier, &Scene) + Send + 'static,
+    ) -> Result<Option<()>, StorageError> {
+        let decision = move |dossier: &mut Dossier, scene: &Scene| {
+            change(dossier, scene);
+            ((), Also::default())
+        };
+        decide(&*self.store, id, Reads::Dossier, decision).await
+    }
+
+    /// An order with one queued task, due at once.
+    pub async fn queued(&self, lane: Option<Provider>) -> Task {
+        let order = self.placed("c-1").await;
+        let mut task = task(order.id, TaskKind::RegisterPayment, self.now());
+        task.lane = lane;
+        let stored = task.clone();
+        self.change(order.id, move |dossier, _| dossier.tasks.push(stored.clone())).await.unwrap();
+        task
+    }
+}
+
+async fn open(url: &str) -> (Arc<dyn OrderStore>, Arc<TestClock>) {
+    let clock = clock();
+    migrate(url).await.unwrap();
+    let settings = Settings { clock: Some(Arc::clone(&clock) as _), ..Settings::default() };
+    (connect(url, settings).await.unwrap(), clock)
+}
+
+fn clock() -> Arc<TestClock> {
+    Arc::new(TestClock(AtomicI64::new(START.micros())))
+}
+
+static SAID: Once = Once::new();
+
+/// Past the test harness, which swallows what a passing test prints.
+fn say_skipped() {
+    let line = b"\n*** PostgreSQL SKIPPED: TEST_DATABASE_URL does not name a server ***\n\n";
+    std::io::stderr().write_all(line).unwrap();
+}
+
+async fn on_server(server: &str, sql: String) {
+    let mut connection = PgConnection::connect(server).await.unwrap();
+    connection.execute(AssertSqlSafe(sql)).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+pub fn order(customer: &str) -> Order {
+    let items = vec![item("p-1", 2, 19_900), item("p-2", 1, 0)];
+    // A time that is not the database's, to see which one is stored.
+    let elsewhere = START - Duration::from_secs(3_600);
+    let customer = CustomerId::parse(customer).unwrap();
+    Order::place(OrderId::new(elsewhere, fastrand::u128(..)), customer, items, elsewhere).unwrap()
+}
+
+fn item(product: &str, quantity: u32, kopecks: i64) -> Item {
+    Item {
+        product_id: ProductId::parse(product).unwrap(),
+        name: format!("Товар «{product}»"),
+        quantity,
+        unit_price: Money::rub(kopecks).unwrap(),
+        price_stale: kopecks == 0,
+    }
+}
+
+pub fn registration(order: OrderId, provider: Provider, sequence: u8) -> Registration {
+    let number = ProviderNumber::new("T", order, sequence);
+    let amount = Money::rub(39_800).unwrap();
+    Registration::intent(provider, sequence, number, amount, START)
+}
+
+pub fn with_state(registration: Registration, state: RegistrationState) -> Registration {
+    Registration { state, ..registration }
+}
+
+pub fn task(order: OrderId, kind: TaskKind, run_at: Timestamp) -> Task {
+    Task {
+        id: TaskId::new(fastrand::u128(..)),
+        order_id: order,
+        kind,
+        state: TaskState::Queued,
+        reason: None,
+        run_at,
+        lane: None,
+        attempts: 0,
+        lost_leases: 0,
+        deadline: run_at + Duration::from_secs(86_400),
+        lease: None,
+        result: None,
+        error: None,
+        refund: None,
+        trace: None,
+        return_url: None,
+        version: 1,
+        created_at: run_at,
+        updated_at: run_at,
+    }
+}
+
+pub fn lease(owner: &str, until: Timestamp) -> Lease {
+    let token = LeaseToken::new(fastrand::u128(..));
+    Lease { owner: InstanceId::new(owner), token, until }
+}
+
+pub fn claim(owner: &str, lanes: &[(Option<Provider>, usize)]) -> ClaimRequest {
+    ClaimRequest {
+        owner: InstanceId::new(owner),
+        token: LeaseToken::new(fastrand::u128(..)),
+        lease: Duration::from_secs(60),
+        lanes: lanes.to_vec(),
+    }
+}
