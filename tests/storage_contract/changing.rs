@@ -99,6 +99,7 @@ fn full_task(task: Task) -> Task {
             amount: Money::rub(100).unwrap(),
             before: Some(Money::rub(0).unwrap()),
             sent_at: Some(START),
+            sends: 2,
             taken: true,
             unchanged: 4,
         }),
