@@ -365,6 +365,24 @@ fn what_others_put_into_the_environment_is_left_alone() {
     ]);
 }
 
+/// `NAME=value` lines, as a shell and a container engine both read them.
+fn env_file(name: &str) -> Vec<(OsString, OsString)> {
+    let path = format!("{}/config/{name}.env", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("a file of config/");
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let pairs = lines.map(|line| line.split_once('=').expect("NAME=value"));
+    pairs.map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+#[test]
+fn every_file_of_the_config_folder_starts() {
+    let on_postgres = [env_file("sandbox"), env_file("postgres")].concat();
+    for variables in [env_file("sandbox"), on_postgres, env_file("production.example")] {
+        let (_, warnings) = Config::read(variables).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(warnings, []);
+    }
+}
+
 #[test]
 fn spans_go_where_the_standard_variables_say() {
     let spans_to = |changes: &[(&str, &str)]| config(changes).service.telemetry.spans_to;
