@@ -7,6 +7,8 @@ mod callbacks;
 mod catalog;
 #[path = "sandbox/control.rs"]
 mod control;
+#[path = "sandbox/manual.rs"]
+mod manual;
 #[path = "sandbox/odnakassa.rs"]
 mod odnakassa;
 #[path = "sandbox/process.rs"]

@@ -11,7 +11,8 @@ use super::clock::Clock;
 use super::door::Door;
 use super::ledger::{Ledger, Place};
 use super::locked;
-use super::order::{Order, OrderView, Refusal};
+use super::order::{Order, Refusal};
+use super::order_view::OrderView;
 
 #[derive(Debug)]
 pub struct Bank {
@@ -70,6 +71,12 @@ impl Bank {
             .map(|(message, policy)| self.callbacks.send(message, policy))
             .collect();
         (result, receipts)
+    }
+
+    /// How far this bank's clock is ahead of the caller's. An absolute time in a request is a time
+    /// on the caller's clock, and means the same distance on this one.
+    pub fn ahead_ms(&self) -> i64 {
+        self.clock.ahead_ms()
     }
 
     pub fn work_off(&self) {

@@ -51,6 +51,13 @@ pub struct NumberCalls {
     pub max_concurrent: u32,
 }
 
+impl NumberCalls {
+    /// Of all operations.
+    pub fn total(&self) -> u64 {
+        self.by_operation.values().sum()
+    }
+}
+
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CallTotals {
     /// Health probes apart.

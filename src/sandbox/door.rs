@@ -12,7 +12,8 @@ use http::request::Parts;
 use serde::{Deserialize, Serialize};
 
 use super::calls::{CallLog, CommitNote, Outcome};
-use super::faults::{Answer, Faults, Then};
+use super::fault::{Answer, Then};
+use super::faults::Faults;
 use super::gate::{Connection, Gate};
 use super::modes::Mode;
 use super::reply::Reply;
@@ -78,7 +79,7 @@ impl Door {
 
     /// Forgets faults, mood and calls.
     pub async fn reset(&self) {
-        self.faults.clear();
+        self.faults.reset();
         self.set_mode(Mode::default()).await;
         self.calls.reset();
     }

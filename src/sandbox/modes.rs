@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::faults::{Answer, Then};
+use super::fault::{Answer, Then};
 use super::gate::Entrance;
 
 /// A mood and its figures.

@@ -12,7 +12,7 @@ use http::{HeaderValue, StatusCode};
 use serde_json::{Map, Value, json};
 
 use super::callbacks::Receipt;
-use super::faults::{Answer, ErrorCodeShape};
+use super::fault::{Answer, ErrorCodeShape};
 
 const JSON: &str = "application/json";
 const HTML: &str = "text/html; charset=utf-8";

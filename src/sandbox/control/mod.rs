@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::door::PartnerName;
-use super::faults::Fault;
+use super::fault::Fault;
 use super::modes::Mode;
 use super::world::{PARTNERS, World};
 

@@ -9,7 +9,7 @@ use time::format_description::well_known::Rfc3339;
 use super::Odnakassa;
 use super::keys::Reserved;
 use super::object::{self, Problem};
-use crate::sandbox::faults::{OrderEffects, Then};
+use crate::sandbox::fault::{OrderEffects, Then};
 use crate::sandbox::order::{NewOrder, Protocol};
 use crate::sandbox::reply::Reply;
 
@@ -56,7 +56,7 @@ pub fn decide(
         Reserved::Fresh(in_use) => in_use,
     };
     let (reply, receipts) = kassa.bank.work(|ledger, now_ms| {
-        let new = asked.into_order(&then.order, now_ms)?;
+        let new = asked.into_order(&then.order, now_ms, kassa.bank.ahead_ms())?;
         match ledger.commit(new, now_ms) {
             Ok(place) => {
                 in_use.settle(ledger, place);
@@ -129,8 +129,13 @@ impl Asked {
         format!("{self:?}")
     }
 
-    fn into_order(self, effects: &OrderEffects, now_ms: i64) -> Result<NewOrder, Problem> {
-        let expires_at_ms = match self.expires_at_ms {
+    fn into_order(
+        self,
+        effects: &OrderEffects,
+        now_ms: i64,
+        ahead_ms: i64,
+    ) -> Result<NewOrder, Problem> {
+        let expires_at_ms = match self.expires_at_ms.map(|at| at + ahead_ms) {
             None => now_ms + DEFAULT_LIFE_MS,
             // A little less than promised, because the caller's clock may be behind.
             Some(at) if (now_ms + 4 * MINUTE_MS..=now_ms + LONGEST_LIFE_MS).contains(&at) => at,

@@ -25,7 +25,7 @@ use super::bank::Bank;
 use super::callbacks::{Form, Message};
 use super::clock::rfc3339;
 use super::door::Caller;
-use super::faults::Then;
+use super::fault::Then;
 use super::order::{Event, Order, State as OrderState};
 use super::reply::Reply;
 use super::settings::OdnakassaCredentials;

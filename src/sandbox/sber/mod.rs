@@ -23,7 +23,7 @@ use self::words::Refused;
 use super::bank::Bank;
 use super::callbacks::{Form as CallbackForm, Message};
 use super::door::Caller;
-use super::faults::Then;
+use super::fault::Then;
 use super::order::{Event, Order, Protocol};
 use super::reply::Reply;
 use super::settings::SberCredentials;

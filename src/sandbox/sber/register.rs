@@ -7,7 +7,7 @@ use time::macros::format_description;
 use super::params::{Generation, Params};
 use super::words::{self, Refused};
 use crate::sandbox::bank::Bank;
-use crate::sandbox::faults::OrderEffects;
+use crate::sandbox::fault::OrderEffects;
 use crate::sandbox::order::{NewOrder, Protocol};
 use crate::sandbox::reply::Reply;
 
@@ -25,7 +25,7 @@ pub fn register(
     let generation = params.generation;
     let language = params.text("language").unwrap_or("ru");
     let (registered, receipts) = bank.work(|ledger, now_ms| {
-        let asked = draft(params, two_stage, effects, now_ms)?;
+        let asked = draft(params, two_stage, effects, now_ms, bank.ahead_ms())?;
         let place = ledger.commit(asked, now_ms).map_err(|_taken| Refused::with(1))?;
         Ok(ledger.order(place).id.clone())
     });
@@ -41,6 +41,7 @@ fn draft(
     two_stage: bool,
     effects: &OrderEffects,
     now_ms: i64,
+    ahead_ms: i64,
 ) -> Result<NewOrder, Refused> {
     let number = order_number(params)?;
     let amount = params.whole("amount")?.ok_or(Refused::missing("amount"))?;
@@ -69,7 +70,7 @@ fn draft(
         return_url,
         fail_url,
         params: json_params(params)?,
-        expires_at_ms: expiry(params, now_ms)?,
+        expires_at_ms: expiry(params, now_ms, ahead_ms)?,
         effects: effects.clone(),
     })
 }
@@ -153,12 +154,12 @@ fn json_params(params: &Params) -> Result<Vec<(String, String)>, Refused> {
     members.into_iter().map(pair).collect()
 }
 
-fn expiry(params: &Params, now_ms: i64) -> Result<i64, Refused> {
+fn expiry(params: &Params, now_ms: i64, ahead_ms: i64) -> Result<i64, Refused> {
     let local = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]");
     if let Some(text) = params.text("expirationDate") {
         let local =
             PrimitiveDateTime::parse(text, local).map_err(|_| Refused::bad("expirationDate"))?;
-        return Ok(words::from_moscow(local));
+        return Ok(words::from_moscow(local) + ahead_ms);
     }
     let life = params.whole("sessionTimeoutSecs")?.unwrap_or(DEFAULT_LIFE_SECS);
     if life > 999_999_999 {
