@@ -37,7 +37,7 @@ const HOUSE: &[Room] = &[
     room("adapters::out::sampler", &["core::ports"], &["tokio::time"]),
     room("adapters::out::health", &["core::ports", "adapters::out::http_client"], &["tokio"]),
     room("adapters::out::process", &["core::domain", "core::ports"], &["getrandom"]),
-    room("adapters::out::signature", &[], &["hmac", "sha2", "secrecy"]),
+    room("adapters::out::signature", &[], &["hmac", "sha2", "secrecy", "webpki", "rustls_pki_types"]),
     room("adapters::out::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::out::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::out::catalog", VENDOR, CACHED_VENDOR_CRATES),

@@ -181,6 +181,8 @@ const REFUSED: &[Refused<'_>] = &[
     (&[("SBER_TOKEN", "t")], "SBER_TOKEN", "beside"),
     (&[("SBER_TOKEN", "t"), ("SBER_USERNAME", ""), ("SBER_PASSWORD", ""), ("SBER_PROTOCOL", "json")], "SBER_TOKEN", "json"),
     (&[("SBER_CA_FILE", "no/such/file.pem")], "SBER_CA_FILE", "PEM"),
+    (&[("SBER_CALLBACK_PUBLIC_KEY_FILE", "no/such/file.pem")], "SBER_CALLBACK_PUBLIC_KEY_FILE", "PEM"),
+    (&[("SBER_CALLBACK_PUBLIC_KEY_FILE", "Cargo.toml"), ("SBER_CALLBACK_SECRET", "s")], "SBER_CALLBACK_PUBLIC_KEY_FILE", "beside"),
     (&[("SBER_PASSWORD_FILE", "no/such/file")], "SBER_PASSWORD_FILE", "while SBER_PASSWORD is set"),
     (&[("SBER_PASSWORD", ""), ("SBER_PASSWORD_FILE", "no/such/file")], "SBER_PASSWORD_FILE", "not found"),
     // doors

@@ -122,6 +122,7 @@ pub(super) const SBER: &[Row] = &[
     secret("PASSWORD"),
     secret("TOKEN"),
     secret("CALLBACK_SECRET"),
+    unset("CALLBACK_PUBLIC_KEY_FILE"),
     unset("CA_FILE"),
 ];
 

@@ -57,6 +57,7 @@ pub(super) struct SberVars {
     pub(super) password: Option<SecretString>,
     pub(super) token: Option<SecretString>,
     pub(super) callback_secret: Option<SecretString>,
+    pub(super) callback_public_key_file: Option<PathBuf>,
     pub(super) ca_file: Option<PathBuf>,
 }
 

@@ -7,9 +7,11 @@ use super::vars::{CatalogVars, EmptyOn, OdnaKassaVars, RecommendationsVars, Sber
 use crate::adapters::out::catalog::{CacheConfig, CatalogConfig};
 use crate::adapters::out::odnakassa::OdnaKassaConfig;
 use crate::adapters::out::recommendations::RecommendationsConfig;
-use crate::adapters::out::sber::{Credentials, Protocol, SberConfig};
+use crate::adapters::out::sber::{CallbackKey, Credentials, Protocol, SberConfig};
+use crate::adapters::out::signature::RsaKey;
 use crate::core::ports::unavailable::System;
 use secrecy::SecretString;
+use std::path::Path;
 use std::time::Duration;
 
 pub(super) fn sber(env: &mut Environment, instance_id: &str) -> (SberConfig, HealthConfig) {
@@ -22,14 +24,16 @@ pub(super) fn sber(env: &mut Environment, instance_id: &str) -> (SberConfig, Hea
     if vars.ca_file.as_ref().is_some_and(|file| !file.is_file()) {
         env.refuse("SBER_CA_FILE", "a file with PEM certificates");
     }
-    if vars.callback_secret.is_none() && protocol == Protocol::Classic {
+    let callback_key =
+        callback_key(env, vars.callback_secret, vars.callback_public_key_file.as_deref());
+    if callback_key.is_none() && protocol == Protocol::Classic {
         env.warn("SBER_CALLBACK_SECRET", "the bank's secret: without it callbacks prove nothing");
     }
     let config = SberConfig {
         base_url: system.base_url,
         protocol,
         credentials: credentials(env, vars.username, vars.password, vars.token),
-        callback_secret: vars.callback_secret,
+        callback_key,
         ca_file: vars.ca_file,
         timeouts: system.timeouts,
         bulkhead: system.bulkhead,
@@ -37,6 +41,24 @@ pub(super) fn sber(env: &mut Environment, instance_id: &str) -> (SberConfig, Hea
         retry: system.retry,
     };
     (config, system.health)
+}
+
+/// The bank signs callbacks in one way or the other.
+fn callback_key(
+    env: &mut Environment,
+    secret: Option<SecretString>,
+    file: Option<&Path>,
+) -> Option<CallbackKey> {
+    const NAME: &str = "SBER_CALLBACK_PUBLIC_KEY_FILE";
+    let Some(file) = file else { return secret.map(CallbackKey::Secret) };
+    if secret.is_some() {
+        env.refuse(NAME, "no key beside SBER_CALLBACK_SECRET");
+    }
+    let key = std::fs::read(file).ok().and_then(|pem| RsaKey::from_pem(&pem));
+    if key.is_none() {
+        env.refuse(NAME, "a file with the bank's certificate or public key, in PEM");
+    }
+    key.map(CallbackKey::Public)
 }
 
 /// A name with a password, or a token: never both, never a part.

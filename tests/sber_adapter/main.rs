@@ -42,7 +42,7 @@ fn config(url: &str, protocol: Protocol) -> SberConfig {
             username: "shop-api".to_owned(),
             password: SecretString::from(PASSWORD),
         },
-        callback_secret: None,
+        callback_key: None,
         ca_file: None,
         timeouts: timeouts(),
         bulkhead: bulkhead(),

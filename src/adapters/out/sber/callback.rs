@@ -1,10 +1,10 @@
 //! Sber's callbacks: hints of either generation that an order has news. The classic one may carry a
 //! checksum over whatever parameters the merchant's settings add; the JSON one is never signed.
 
+use super::CallbackKey;
 use crate::adapters::out::signature::hmac_sha256_matches;
 use crate::core::domain::registration::ProviderNumber;
 use crate::core::ports::payment::{Callback, CallbackError, RawCallback};
-use secrecy::SecretString;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ const LONGEST_OPERATION: usize = 64;
 
 pub(super) fn read(
     raw: &RawCallback<'_>,
-    secret: Option<&SecretString>,
+    key: Option<&CallbackKey>,
 ) -> Result<Callback, CallbackError> {
-    if raw.post { read_json(raw.body) } else { read_query(raw.query, secret) }
+    if raw.post { read_json(raw.body) } else { read_query(raw.query, key) }
 }
 
 /// No event ids exist, and two partial refunds look alike: nothing may be taken for a duplicate.
@@ -44,28 +44,34 @@ fn callback(
     Ok(Callback { number: ProviderNumber::told(number), event_id: None, kind, signed })
 }
 
-fn read_query(query: &str, secret: Option<&SecretString>) -> Result<Callback, CallbackError> {
+fn read_query(query: &str, key: Option<&CallbackKey>) -> Result<Callback, CallbackError> {
     let mut parameters = BTreeMap::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         if parameters.insert(name, value).is_some() {
             return Err(CallbackError::Malformed("a parameter twice"));
         }
     }
-    let checksum = parameters.remove("checksum");
+    let checksum = parameters.remove("checksum").unwrap_or_default();
     parameters.remove("sign_alias");
-    if let Some(secret) = secret {
+    if let Some(key) = key {
         // From what arrived, in the order of names: settings may add parameters.
-        let parts: Vec<&[u8]> = parameters
-            .iter()
-            .flat_map(|(name, value)| [name.as_bytes(), b";", value.as_bytes(), b";"])
-            .collect();
-        let valid = checksum.is_some_and(|sum| hmac_sha256_matches(secret, &parts, &sum));
-        if !valid {
+        let signed: String =
+            parameters.iter().map(|(name, value)| format!("{name};{value};")).collect();
+        if !key.matches(&signed, &checksum) {
             return Err(CallbackError::SignatureInvalid);
         }
     }
     let value = |name| parameters.get(name).map_or("", |value| value);
-    callback(value("orderNumber"), value("operation"), value("status"), secret.is_some())
+    callback(value("orderNumber"), value("operation"), value("status"), key.is_some())
+}
+
+impl CallbackKey {
+    fn matches(&self, signed: &str, checksum: &str) -> bool {
+        match self {
+            Self::Secret(secret) => hmac_sha256_matches(secret, &[signed.as_bytes()], checksum),
+            Self::Public(key) => key.matches(signed.as_bytes(), checksum),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -85,6 +91,8 @@ fn read_json(body: &[u8]) -> Result<Callback, CallbackError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::out::signature::RsaKey;
+    use secrecy::SecretString;
 
     const DEPOSITED: &str = "mdOrder=6f0c1f0e-0000-4000-8000-000000000001&operation=deposited\
         &orderNumber=01JDTESTORDER0000000000001-01&status=1";
@@ -94,13 +102,17 @@ mod tests {
     const EXPIRED_SUM: &str = "A6B0B47F9AE4B55DEAECB65214DDF116E727B9A75F8A72002EAABDC41DCB6698";
 
     fn get(query: &str, secret: Option<&str>) -> Result<Callback, CallbackError> {
-        let raw = RawCallback { post: false, query, signature: None, body: b"" };
-        read(&raw, secret.map(SecretString::from).as_ref())
+        let key = secret.map(|secret| CallbackKey::Secret(SecretString::from(secret)));
+        get_by(query, key.as_ref())
+    }
+
+    fn get_by(query: &str, key: Option<&CallbackKey>) -> Result<Callback, CallbackError> {
+        read(&RawCallback { post: false, query, signature: None, body: b"" }, key)
     }
 
     fn post(body: &str) -> Result<Callback, CallbackError> {
         let raw = RawCallback { post: true, query: "", signature: None, body: body.as_bytes() };
-        read(&raw, Some(&SecretString::from("osvc-test-key")))
+        read(&raw, Some(&CallbackKey::Secret(SecretString::from("osvc-test-key"))))
     }
 
     #[test]
@@ -115,6 +127,19 @@ mod tests {
                 assert_eq!(callback.number.as_str(), "01JDTESTORDER0000000000001-01");
                 assert_eq!((callback.kind.as_str(), callback.signed), (kind, true));
             }
+        }
+    }
+
+    #[test]
+    fn the_checksum_may_be_the_banks_rsa_signature() {
+        let pem = include_bytes!("../signature/certificate.pem");
+        let key = CallbackKey::Public(RsaKey::from_pem(pem).unwrap());
+        let signature = include_str!("../signature/signature.hex").trim_end();
+        let signed = format!("{DEPOSITED}&sign_alias=SHA-512+with+RSA&checksum={signature}");
+        assert!(get_by(&signed, Some(&key)).unwrap().signed);
+        for refused in [DEPOSITED.to_owned(), signed.replace("=1", "=0")] {
+            let refused = get_by(&refused, Some(&key));
+            assert_eq!(refused, Err(CallbackError::SignatureInvalid));
         }
     }
 

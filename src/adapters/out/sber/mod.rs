@@ -7,6 +7,7 @@ mod wire;
 
 use crate::adapters::out::alarm::ConfigAlarm;
 use crate::adapters::out::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::out::signature::RsaKey;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig};
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::deadline::CallTimeout;
@@ -51,13 +52,22 @@ pub enum Credentials {
     Token(SecretString),
 }
 
+/// How a callback's checksum is checked.
+#[derive(Debug, Clone)]
+pub enum CallbackKey {
+    /// HMAC-SHA256.
+    Secret(SecretString),
+    /// RSA with SHA-512.
+    Public(RsaKey),
+}
+
 #[derive(Debug, Clone)]
 pub struct SberConfig {
     pub base_url: Url,
     pub protocol: Protocol,
     pub credentials: Credentials,
-    /// Without it a callback is an unsigned hint.
-    pub callback_secret: Option<SecretString>,
+    /// Without one a callback is an unsigned hint.
+    pub callback_key: Option<CallbackKey>,
     /// The bank's certificates hang on a national root that systems do not carry.
     pub ca_file: Option<PathBuf>,
     pub timeouts: TimeoutConfig,
@@ -71,7 +81,7 @@ pub struct SberAdapter {
     base_url: Url,
     protocol: Protocol,
     credentials: Credentials,
-    callback_secret: Option<SecretString>,
+    callback_key: Option<CallbackKey>,
     client: Client,
     breaker: Arc<Breaker>,
     semaphore: Arc<Semaphore>,
@@ -105,7 +115,7 @@ impl SberAdapter {
             base_url: config.base_url,
             protocol: config.protocol,
             credentials: config.credentials,
-            callback_secret: config.callback_secret,
+            callback_key: config.callback_key,
             client,
             breaker,
             semaphore: Arc::new(semaphore),
@@ -225,7 +235,7 @@ impl PaymentPort for SberAdapter {
         raw: &RawCallback<'_>,
         _: Timestamp,
     ) -> Result<Callback, CallbackError> {
-        callback::read(raw, self.callback_secret.as_ref())
+        callback::read(raw, self.callback_key.as_ref())
     }
 }
 
