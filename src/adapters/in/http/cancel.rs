@@ -3,11 +3,12 @@
 use crate::adapters::r#in::http::auth::Caller;
 use crate::adapters::r#in::http::body::OptionalJson;
 use crate::adapters::r#in::http::faults::{At, Faults};
+use crate::adapters::r#in::http::order_body::OrderBody;
 use crate::adapters::r#in::http::orders::present_order;
 use crate::adapters::r#in::http::params::{Id, NoQuery};
 use crate::adapters::r#in::http::problem::Problem;
 use crate::adapters::r#in::http::state::App;
-use crate::adapters::r#in::http::tasks::queued;
+use crate::adapters::r#in::http::tasks::{QueuedBody, queued};
 use crate::adapters::r#in::http::visit::Visit;
 use crate::core::domain::ids::OrderId;
 use crate::core::use_cases::cancel_order::{Cancel, Cancellation};
@@ -15,6 +16,21 @@ use axum::extract::State;
 use axum::response::Response;
 use std::sync::Arc;
 
+/// Cancel an order
+#[utoipa::path(
+    post,
+    path = "/v1/orders/{id}/cancel",
+    tag = "orders",
+    params(("id" = uuid::Uuid, Path, description = "The order")),
+    responses(
+        (status = 200, description = "Cancelled", body = OrderBody<'static>),
+        (status = 202, description = "Queued: a registration must be taken back first",
+            body = QueuedBody, headers(
+                ("Location" = String, description = "Where the task is"),
+                ("Retry-After" = u64, description = "Seconds"),
+            )),
+    )
+)]
 pub async fn cancel_order(
     State(app): State<Arc<App>>,
     caller: Caller,

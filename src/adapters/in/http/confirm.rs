@@ -9,7 +9,7 @@ use crate::adapters::r#in::http::prefer::{MAX_WAIT, PREFERENCE_APPLIED, Prefer, 
 use crate::adapters::r#in::http::problem::Problem;
 use crate::adapters::r#in::http::return_url::{BAD_RETURN_URL, ReturnUrls};
 use crate::adapters::r#in::http::state::App;
-use crate::adapters::r#in::http::tasks::queued;
+use crate::adapters::r#in::http::tasks::{QueuedBody, queued};
 use crate::adapters::r#in::http::visit::Visit;
 use crate::adapters::r#in::http::wire::provider_schema;
 use crate::core::domain::ids::OrderId;
@@ -22,13 +22,15 @@ use serde_json::Value;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// The body as it is documented; [`return_url`] is how it is read.
+// How it is read: `return_url`.
+/// How the payer comes back.
+#[expect(dead_code, reason = "only its schema is used: bodies are read by hand")]
 #[derive(Debug, ToSchema)]
 #[schema(as = Confirm)]
 pub struct ConfirmBody {
     /// Where the payment form sends the payer back to: https, and a host that the operator allows.
     #[schema(max_length = 512, required = false, example = "https://shop.example/paid")]
-    _return_url: String,
+    return_url: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -46,6 +48,30 @@ pub struct RegisteredBody<'a> {
     form_url: &'a str,
 }
 
+/// Confirm an order: make it payable
+///
+/// Asked again: the same form while it waits for the payer, the same task while it is being
+/// registered, a new attempt after a failed payment.
+#[utoipa::path(
+    post,
+    path = "/v1/orders/{id}/confirm",
+    tag = "orders",
+    params(
+        ("id" = uuid::Uuid, Path, description = "The order"),
+        ("Prefer" = Option<String>, Header,
+            description = "`respond-async`, or `wait=n` seconds (RFC 7240)"),
+    ),
+    request_body = Option<ConfirmBody>,
+    responses(
+        (status = 200, description = "Registered: the payer can pay", body = RegisteredBody<'static>),
+        (status = 202, description = "Queued: the task goes on without the client",
+            body = QueuedBody, headers(
+                ("Location" = String, description = "Where the task is"),
+                ("Retry-After" = u64, description = "Seconds"),
+                ("Preference-Applied" = String, description = "What was honoured of `Prefer`"),
+            )),
+    )
+)]
 pub async fn confirm_order(
     State(app): State<Arc<App>>,
     caller: Caller,

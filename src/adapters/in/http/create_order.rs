@@ -31,24 +31,27 @@ const BAD_COUNT: Text =
 const BAD_QUANTITY: Text =
     Text::new("must be a whole number, 1 to 10000", "должно быть целым числом от 1 до 10000");
 
-/// The body as it is documented; [`Wanted`] is how it is read.
+// How it is read, with all faults at once: `Wanted`.
+/// What a customer wants to buy.
+#[expect(dead_code, reason = "only its schema is used: bodies are read by hand")]
 #[derive(Debug, ToSchema)]
 #[schema(as = NewOrder)]
 pub struct NewOrderBody {
     #[schema(pattern = "^[A-Za-z0-9_.-]{1,64}$", example = "c-42")]
-    _customer_id: String,
+    customer_id: String,
     #[schema(min_items = 1, max_items = 100)]
-    _items: Vec<NewItemBody>,
+    items: Vec<NewItemBody>,
 }
 
+#[expect(dead_code, reason = "only its schema is used: bodies are read by hand")]
 #[derive(Debug, ToSchema)]
 #[schema(as = NewOrderItem)]
 pub struct NewItemBody {
     /// Once in an order.
     #[schema(pattern = "^[A-Za-z0-9_.-]{1,64}$", example = "p-1")]
-    _product_id: String,
+    product_id: String,
     #[schema(minimum = 1, maximum = 10_000, example = 2)]
-    _quantity: u32,
+    quantity: u32,
 }
 
 #[derive(Debug)]
@@ -57,6 +60,22 @@ struct Wanted {
     lines: Vec<(ProductId, u32)>,
 }
 
+/// Place an order
+///
+/// Prices come from the catalog. A cached one serves only while it is young enough; the item then
+/// says `price_stale`.
+#[utoipa::path(
+    post,
+    path = "/v1/orders",
+    tag = "orders",
+    params(("Idempotency-Key" = Option<String>, Header,
+        description = "1 to 255 visible ASCII characters: repeats with it have one effect")),
+    request_body = NewOrderBody,
+    responses((status = 201, description = "Placed", body = OrderBody<'static>, headers(
+        ("Location" = String, description = "Where the order is"),
+        ("Idempotency-Replayed" = String, description = "`true`: the first reply, once more"),
+    )))
+)]
 pub async fn create_order(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -61,14 +61,18 @@ pub struct CheckBody {
     required: bool,
     /// A system's circuit breaker: `closed`, `open` or `half_open`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     breaker: Option<&'static str>,
     /// How far the breaker's word counts.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     mode: Option<&'static str>,
     /// What the last health probe of the system saw: `up`, `down` or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     probe: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     probe_age_ms: Option<u64>,
 }
 
@@ -79,11 +83,28 @@ pub fn health_routes<S: Clone + Send + Sync + 'static>(readiness: Arc<Readiness>
         .with_state(readiness)
 }
 
-async fn live() -> Response {
+/// Whether the process lives; depends on nothing outside
+#[utoipa::path(
+    get,
+    path = "/health/live",
+    tag = "health",
+    responses((status = 200, description = "It lives", body = HealthBody))
+)]
+pub async fn live() -> Response {
     json(StatusCode::OK, &HealthBody::new(true, BTreeMap::new()))
 }
 
-async fn ready(State(readiness): State<Arc<Readiness>>) -> Response {
+/// Whether to send requests here
+#[utoipa::path(
+    get,
+    path = "/health/ready",
+    tag = "health",
+    responses(
+        (status = 200, description = "Ready", body = HealthBody),
+        (status = 503, description = "Not ready", body = HealthBody),
+    )
+)]
+pub async fn ready(State(readiness): State<Arc<Readiness>>) -> Response {
     let checks = readiness.look().await;
     let ready = checks.values().all(|check| check.is_up() || !check.required);
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

@@ -36,8 +36,12 @@ mod refund;
 mod tasks;
 mod webhooks;
 
+mod docs_page;
+mod openapi;
+
 pub use health::Readiness;
 pub use limits::Lifecycle;
+pub use openapi::openapi_json;
 pub use return_url::ReturnUrls;
 pub use state::{App, Services, Settings, UseCases};
 
@@ -48,6 +52,7 @@ use code::Code;
 use door::{Door, TASK_ROUTE, door};
 use problem::Problem;
 use std::sync::Arc;
+use tower_http::compression::CompressionLayer;
 
 /// Everything that the public listener serves.
 pub fn router(app: &Arc<App>) -> Router {
@@ -71,8 +76,14 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/v1/webhooks/sber", get(webhooks::from_sber).post(webhooks::from_sber))
         .route("/v1/webhooks/odnakassa", post(webhooks::from_odnakassa))
         .with_state(Arc::clone(app))
+        .merge(documents())
         .merge(health::health_routes(Arc::clone(&services.readiness)))
         .fallback(async || Problem::new(Code::NotFound))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
         .layer(from_fn_with_state(door_state, door))
+}
+
+/// Large and always the same: the only replies that are worth compressing.
+fn documents() -> Router {
+    docs_page::routes().route("/openapi.json", get(openapi::openapi)).layer(CompressionLayer::new())
 }

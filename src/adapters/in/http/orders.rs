@@ -35,6 +35,21 @@ pub struct PageBody<'a> {
     next_cursor: Option<String>,
 }
 
+/// Show an order
+#[utoipa::path(
+    get,
+    path = "/v1/orders/{id}",
+    tag = "orders",
+    params(
+        ("id" = Uuid, Path, description = "The order"),
+        ("If-None-Match" = Option<String>, Header, description = "A tag of an earlier answer"),
+    ),
+    responses(
+        (status = 200, description = "As it stands", body = OrderBody<'static>,
+            headers(("ETag" = String, description = "Changes with the order"))),
+        (status = 304, description = "The client has it"),
+    )
+)]
 pub async fn show_order(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -57,6 +72,19 @@ async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<Dossier, Problem>
     found.ok_or(Problem::new(Code::OrderNotFound))
 }
 
+/// List orders, newest first
+#[utoipa::path(
+    get,
+    path = "/v1/orders",
+    tag = "orders",
+    params(
+        ("customer_id" = Option<String>, Query, description = "Only this customer's"),
+        ("status" = Option<String>, Query, description = "Only in this status"),
+        ("limit" = Option<u8>, Query, description = "1 to 100; 20 when left out"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of an earlier answer"),
+    ),
+    responses((status = 200, description = "A page", body = PageBody<'static>))
+)]
 pub async fn list_orders(
     State(app): State<Arc<App>>,
     caller: Caller,

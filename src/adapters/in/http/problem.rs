@@ -36,7 +36,7 @@ struct Particulars {
     cause: Option<String>,
 }
 
-/// The body as it is written; also its schema.
+/// A failure (RFC 9457).
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemBody<'a> {
@@ -52,9 +52,11 @@ pub struct ProblemBody<'a> {
     detail: &'a str,
     /// The path that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     instance: Option<&'a str>,
     /// To be quoted to the support.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     trace_id: Option<&'a str>,
     /// With `invalid_request`: every violation at once.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -30,6 +30,15 @@ pub struct ProductBody<'a> {
     as_of: Moment,
 }
 
+/// Show a product with its price
+#[utoipa::path(
+    get,
+    path = "/v1/products/{id}",
+    tag = "reads",
+    params(("id" = String, Path, description = "`[A-Za-z0-9_.-]{1,64}`")),
+    responses((status = 200, description = "The product", body = ProductBody<'static>,
+        headers(("Age" = u64, description = "Seconds; only when stale"))))
+)]
 pub async fn show_product(
     State(app): State<Arc<App>>,
     _: Caller,

@@ -32,6 +32,15 @@ pub struct RecommendationBody<'a> {
     name: &'a str,
 }
 
+/// Recommend products to a customer
+#[utoipa::path(
+    get,
+    path = "/v1/customers/{id}/recommendations",
+    tag = "reads",
+    params(("id" = String, Path, description = "`[A-Za-z0-9_.-]{1,64}`")),
+    responses((status = 200, description = "Hints; an empty list marked `degraded` when nobody \
+        can tell", body = RecommendationsBody<'static>))
+)]
 pub async fn recommend(
     State(app): State<Arc<App>>,
     caller: Caller,

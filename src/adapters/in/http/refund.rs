@@ -4,11 +4,12 @@ use crate::adapters::r#in::http::auth::Caller;
 use crate::adapters::r#in::http::body::OptionalJson;
 use crate::adapters::r#in::http::faults::{At, Faults};
 use crate::adapters::r#in::http::lang::Text;
+use crate::adapters::r#in::http::order_body::OrderBody;
 use crate::adapters::r#in::http::orders::present_order;
 use crate::adapters::r#in::http::params::{Id, NoQuery};
 use crate::adapters::r#in::http::problem::Problem;
 use crate::adapters::r#in::http::state::App;
-use crate::adapters::r#in::http::tasks::queued;
+use crate::adapters::r#in::http::tasks::{QueuedBody, queued};
 use crate::adapters::r#in::http::visit::Visit;
 use crate::adapters::r#in::http::wire::MoneyBody;
 use crate::core::domain::ids::OrderId;
@@ -27,15 +28,39 @@ const BAD_AMOUNT: Text = Text::new(
 const BAD_CURRENCY: Text =
     Text::new("must be an ISO 4217 code", "должно быть кодом валюты ISO 4217");
 
-/// The body as it is documented; [`amount`] is how it is read.
+// How it is read: `amount`.
+/// How much is given back.
+#[expect(dead_code, reason = "only its schema is used: bodies are read by hand")]
 #[derive(Debug, ToSchema)]
 #[schema(as = Refund)]
 pub struct RefundBody {
     /// Without it, all that is left.
     #[schema(required = false)]
-    _amount: MoneyBody,
+    amount: MoneyBody,
 }
 
+/// Refund an order, whole or in part
+#[utoipa::path(
+    post,
+    path = "/v1/orders/{id}/refund",
+    tag = "orders",
+    params(
+        ("id" = uuid::Uuid, Path, description = "The order"),
+        ("Idempotency-Key" = Option<String>, Header,
+            description = "1 to 255 visible ASCII characters: repeats with it have one effect"),
+    ),
+    request_body = Option<RefundBody>,
+    responses(
+        (status = 200, description = "The money is back", body = OrderBody<'static>, headers(
+            ("Idempotency-Replayed" = String, description = "`true`: the first reply, once more"),
+        )),
+        (status = 202, description = "Queued: the task goes on without the client",
+            body = QueuedBody, headers(
+                ("Location" = String, description = "Where the task is"),
+                ("Retry-After" = u64, description = "Seconds"),
+            )),
+    )
+)]
 pub async fn refund_order(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -50,7 +50,7 @@ pub struct TaskBody<'a> {
     #[schema(schema_with = task_status_schema)]
     status: &'static str,
     /// Why it waits.
-    #[schema(schema_with = reason_schema)]
+    #[schema(required, schema_with = reason_schema)]
     reason: Option<&'static str>,
     attempts: u32,
     created_at: Moment,
@@ -120,6 +120,28 @@ fn result(view: &TaskView) -> Option<ResultBody<'_>> {
     Some(ResultBody { provider: made.provider.as_str(), form_url: made.open_form() })
 }
 
+/// Show a task
+#[utoipa::path(
+    get,
+    path = "/v1/tasks/{task_id}",
+    tag = "tasks",
+    params(
+        ("task_id" = i64, Path, description = "The task"),
+        ("wait" = Option<String>, Query,
+            description = "Answer at its end, or after this long: `10s` or seconds, at most 30 s"),
+        ("Prefer" = Option<String>, Header, description = "`wait=n` seconds (RFC 7240)"),
+        ("If-None-Match" = Option<String>, Header, description = "A tag of an earlier answer"),
+    ),
+    responses(
+        (status = 200, description = "As it stands, also when it failed; a final answer never \
+            changes, but for its form", body = TaskBody<'static>, headers(
+                ("ETag" = String, description = "Changes with the task"),
+                ("Retry-After" = u64, description = "Seconds; while it is not final"),
+                ("Preference-Applied" = String, description = "What was honoured of `Prefer`"),
+            )),
+        (status = 304, description = "The client has it"),
+    )
+)]
 pub async fn show_task(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -12,6 +12,13 @@ use std::sync::Arc;
 
 const SIGNATURE: &str = "OdnaKassa-Signature";
 
+/// Sber tells that something has happened
+#[utoipa::path(
+    method(get, post),
+    path = "/v1/webhooks/sber",
+    tag = "webhooks",
+    responses((status = 200, description = "Taken"))
+)]
 pub async fn from_sber(
     State(app): State<Arc<App>>,
     method: Method,
@@ -21,6 +28,15 @@ pub async fn from_sber(
     receive(app, Provider::Sber, method, uri, None, body).await
 }
 
+/// OdnaKassa tells that something has happened
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks/odnakassa",
+    tag = "webhooks",
+    params(("OdnaKassa-Signature" = String, Header, description = "Time and HMAC of the body")),
+    request_body(content = serde_json::Value, description = "An event"),
+    responses((status = 200, description = "Taken"))
+)]
 pub async fn from_odnakassa(
     State(app): State<Arc<App>>,
     method: Method,
