@@ -1,4 +1,11 @@
-//! The composition root: the only room that knows every adapter.
+//! The composition root: the only room that knows every adapter. `commands` is what the binary can
+//! be asked to do, `service` builds and runs, `shutdown` ends.
 
+mod commands;
 mod guards;
 mod partners;
+mod service;
+mod shutdown;
+mod simulated;
+
+pub use commands::{Cli, run};

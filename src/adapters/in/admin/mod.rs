@@ -18,8 +18,9 @@ use axum::extract::{FromRef, State};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue};
+use futures_util::future::BoxFuture;
+use http::header::CONTENT_TYPE;
+use http::HeaderValue;
 use secrecy::SecretString;
 use std::fmt;
 use std::sync::Arc;
@@ -32,8 +33,8 @@ const LIMIT: BodyLimit = BodyLimit(65_536);
 const PATIENCE: Duration = Duration::from_secs(20);
 const AT_A_TIME: usize = 64;
 
-/// Makes the page of a scrape, given its `Accept`: the content type and the text.
-pub type RenderMetrics = Box<dyn Fn(Option<&str>) -> (&'static str, String) + Send + Sync>;
+/// Makes the page of a scrape: the content type and the text.
+pub type RenderMetrics = Box<dyn Fn() -> BoxFuture<'static, (&'static str, String)> + Send + Sync>;
 
 /// What the operator's routes are served from.
 pub struct Desk {
@@ -86,8 +87,7 @@ pub fn router(desk: &Arc<Desk>) -> Router {
         .layer(from_fn_with_state(Arc::new(door_state), door))
 }
 
-async fn metrics(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
-    let (content_type, text) = (desk.metrics)(accept);
+async fn metrics(State(desk): State<Arc<Desk>>) -> Response {
+    let (content_type, text) = (desk.metrics)().await;
     ([(CONTENT_TYPE, HeaderValue::from_static(content_type))], text).into_response()
 }

@@ -1,0 +1,166 @@
+//! What the binary can be asked to do.
+
+use super::service::{self, Listeners};
+use super::simulated;
+use crate::adapters::r#in::http;
+use crate::adapters::out::storage;
+use crate::config::{Config, Problem, Problems};
+use crate::sandbox::Sandbox;
+use crate::telemetry::Telemetry;
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use secrecy::ExposeSecret;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// The exit code of a configuration that is not valid.
+const BAD_CONFIGURATION: u8 = 2;
+
+const HEALTHCHECK_LIMIT: Duration = Duration::from_secs(3);
+
+/// An order service that stays correct while its payment partners fail.
+#[derive(Debug, Parser)]
+#[command(name = "order-service", version)]
+pub struct Cli {
+    /// Serve with an embedded database and simulated partners: nothing else to install or to set
+    #[arg(long)]
+    sandbox: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+enum Command {
+    /// Serve; everything comes from the environment (the default)
+    Serve,
+    /// Apply the database's migrations and exit
+    Migrate,
+    /// Print the effective configuration, secrets masked
+    Config,
+    /// Ask the running instance whether it is ready; exit code 0 or 1
+    Healthcheck,
+    /// Print the OpenAPI document
+    Openapi,
+}
+
+/// Does what was asked.
+///
+/// # Errors
+/// Whatever keeps the service from starting, except a bad configuration, which is told on standard
+/// error and becomes exit code 2.
+pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Some(Command::Openapi) => print("{}"),
+        Some(Command::Config) => with_config(|config, _| {
+            let lines = config.effective().iter().map(|(name, value)| format!("{name}={value}\n"));
+            print(&lines.collect::<String>())
+        }),
+        Some(Command::Healthcheck) => Ok(healthcheck()),
+        Some(Command::Migrate) => with_config(|config, _| migrate(&config)),
+        Some(Command::Serve) | None if cli.sandbox => serve_sandbox(),
+        Some(Command::Serve) | None => {
+            with_config(|config, warnings| serve(&runtime()?, config, &warnings, None))
+        }
+    }
+}
+
+fn with_config(
+    then: impl FnOnce(Config, Vec<Problem>) -> anyhow::Result<ExitCode>,
+) -> anyhow::Result<ExitCode> {
+    match Config::from_env() {
+        Ok((config, warnings)) => then(config, warnings),
+        Err(problems) => refuse(&problems),
+    }
+}
+
+fn refuse(problems: &Problems) -> anyhow::Result<ExitCode> {
+    writeln!(std::io::stderr(), "{problems}")?;
+    Ok(ExitCode::from(BAD_CONFIGURATION))
+}
+
+/// Serves until it is told to stop, with the simulated partners if there are any.
+fn serve(
+    runtime: &Runtime,
+    config: Config,
+    warnings: &[Problem],
+    sandbox: Option<&Sandbox>,
+) -> anyhow::Result<ExitCode> {
+    let telemetry = Telemetry::start(&config.service.telemetry)?;
+    for warning in warnings {
+        tracing::warn!(%warning, "configuration");
+    }
+    let (http, admin) = (config.service.http_addr, config.service.admin_addr);
+    let outcome = runtime.block_on(async {
+        let listeners = Listeners::bind(http, admin).await?;
+        let (http, admin) = (listeners.http.local_addr()?, listeners.admin.local_addr()?);
+        tracing::info!(%http, %admin, "listening");
+        if let Some(sandbox) = sandbox {
+            sandbox.set_callback_url(Some(&format!("http://{http}")));
+            simulated::greet(sandbox, http, admin)?;
+        }
+        service::serve(config, listeners).await
+    });
+    telemetry.stop();
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+fn serve_sandbox() -> anyhow::Result<ExitCode> {
+    let runtime = runtime()?;
+    let sandbox = runtime.block_on(simulated::start()).context("the simulated partners")?;
+    let json = std::env::var("SBER_PROTOCOL").is_ok_and(|protocol| protocol == "json");
+    match Config::sandbox(std::env::vars_os(), simulated::variables(&sandbox, json)) {
+        Ok((config, warnings)) => serve(&runtime, config, &warnings, Some(&sandbox)),
+        Err(problems) => refuse(&problems),
+    }
+}
+
+fn migrate(config: &Config) -> anyhow::Result<ExitCode> {
+    let url = config.service.database.url.expose_secret();
+    runtime()?.block_on(storage::migrate(url)).context("the database cannot be migrated")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks this machine's instance, over plain HTTP, with nothing but a socket: it runs in a container
+/// without a shell.
+fn healthcheck() -> ExitCode {
+    let address = std::env::var("HTTP_ADDR").ok().and_then(|text| text.parse().ok());
+    let address: SocketAddr = address.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080)));
+    match ready(loopback(address)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) | Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// An address that is bound everywhere is reached here.
+fn loopback(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
+fn ready(address: SocketAddr) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect_timeout(&address, HEALTHCHECK_LIMIT)?;
+    stream.set_read_timeout(Some(HEALTHCHECK_LIMIT))?;
+    stream.set_write_timeout(Some(HEALTHCHECK_LIMIT))?;
+    stream
+        .write_all(b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut status = [0; 12];
+    stream.read_exact(&mut status)?;
+    Ok(&status == b"HTTP/1.1 200")
+}
+
+fn print(text: &str) -> anyhow::Result<ExitCode> {
+    writeln!(std::io::stdout(), "{}", text.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}

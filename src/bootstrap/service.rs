@@ -1,0 +1,273 @@
+//! One instance of the service: built from its configuration, run until it is told to stop.
+
+use super::partners::Partners;
+use super::shutdown::{Ending, Signals};
+use crate::adapters::r#in::admin::{self, Desk};
+use crate::adapters::r#in::http::{
+    self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, UseCases,
+};
+use crate::adapters::r#in::worker::{Housekeeping, Worker};
+use crate::adapters::metrics::{BuildInfo, CONTENT_TYPE, MeteredStore, Metrics};
+use crate::adapters::out::health::{HealthProbe, ProbeConfig};
+use crate::adapters::out::process::{SystemEntropy, WallClock};
+use crate::adapters::out::storage;
+use crate::config::{Config, EmptyOn, ReadinessExternal};
+use crate::core::ports::clock::{Clock, Entropy};
+use crate::core::ports::events::Events;
+use crate::core::ports::orders::OrderStore;
+use crate::core::ports::systems::SystemHealth;
+use crate::core::ports::traffic::Traffic;
+use crate::core::ports::unavailable::System;
+use crate::core::use_cases::cancel_order::CancelOrder;
+use crate::core::use_cases::confirm_order::ConfirmOrder;
+use crate::core::use_cases::payment_router::PaymentRouter;
+use crate::core::use_cases::place_order::PlaceOrder;
+use crate::core::use_cases::poll_task::PollTask;
+use crate::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
+use crate::core::use_cases::recommend::Recommend;
+use crate::core::use_cases::refund_order::RefundOrder;
+use crate::core::use_cases::run_tasks::RunTasks;
+use crate::core::use_cases::show_order::ShowOrder;
+use crate::core::use_cases::show_product::ShowProduct;
+use crate::core::use_cases::watch::TaskWatch;
+use anyhow::Context;
+use secrecy::ExposeSecret;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What both listeners and the workers share.
+struct Parts {
+    config: Config,
+    store: Arc<dyn OrderStore>,
+    metrics: Arc<Metrics>,
+    partners: Partners,
+    tasks: Arc<RunTasks>,
+    watch: Arc<TaskWatch>,
+    probes: Vec<Arc<dyn SystemHealth>>,
+    lifecycle: Arc<Lifecycle>,
+    detached: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// The sockets, bound before anything else so that a taken port is told first.
+pub struct Listeners {
+    pub http: TcpListener,
+    pub admin: TcpListener,
+}
+
+impl Listeners {
+    /// # Errors
+    /// A port that cannot be bound.
+    pub async fn bind(http: SocketAddr, admin: SocketAddr) -> anyhow::Result<Self> {
+        let bind = async |name: &'static str, address: SocketAddr| {
+            TcpListener::bind(address).await.with_context(|| format!("{name}={address}"))
+        };
+        Ok(Self { http: bind("HTTP_ADDR", http).await?, admin: bind("ADMIN_ADDR", admin).await? })
+    }
+}
+
+/// Serves until a signal comes, then ends in order.
+///
+/// # Errors
+/// The database cannot be reached at start, or an adapter cannot be built.
+pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
+    let signals = Signals::listen()?;
+    let parts = build(config).await?;
+    let app = app(&parts);
+    let desk = desk(&parts, Arc::clone(&app.services.readiness));
+    let Listeners { http: http_listener, admin: admin_listener } = listeners;
+    let (quit_http, quit_admin) = (CancellationToken::new(), CancellationToken::new());
+    let http = axum::serve(
+        http_listener,
+        http::router(&app).into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .with_graceful_shutdown(quit_http.clone().cancelled_owned());
+    let admin = axum::serve(admin_listener, admin::router(&desk))
+        .with_graceful_shutdown(quit_admin.clone().cancelled_owned());
+    let http = tokio::spawn(http.into_future());
+    let admin = tokio::spawn(admin.into_future());
+    let worker = tokio::spawn(worker(&parts).run());
+    let housekeeping = tokio::spawn(housekeeping(&parts).run());
+
+    let ending = Ending {
+        lifecycle: parts.lifecycle,
+        stop: parts.stop,
+        work: parts.detached,
+        store: parts.store,
+        metrics: parts.metrics,
+        instance: parts.config.payment.instance.clone(),
+        limits: parts.config.service.shutdown.clone(),
+        quit_http,
+    };
+    ending.run(signals, http, vec![worker, housekeeping]).await;
+    quit_admin.cancel();
+    admin.abort();
+    Ok(())
+}
+
+async fn build(config: Config) -> anyhow::Result<Parts> {
+    let metrics = Arc::new(Metrics::new(BuildInfo::CURRENT));
+    let url = config.service.database.url.expose_secret();
+    let settings = storage::Settings {
+        max_connections: config.service.database.max_connections,
+        ..storage::Settings::default()
+    };
+    storage::migrate(url).await.context("the database cannot be migrated")?;
+    let store = storage::connect(url, settings).await.context("the database cannot be reached")?;
+    let store: Arc<dyn OrderStore> = Arc::new(MeteredStore::new(store, Arc::clone(&metrics)));
+    // Whatever this instance's predecessor held when it died is due again at once.
+    store.release_leases(&config.payment.instance).await.context("leases cannot be released")?;
+    let partners = Partners::connect(&config, &metrics)?;
+    let watch = Arc::new(TaskWatch::default());
+    let tasks = Arc::new(RunTasks {
+        store: Arc::clone(&store),
+        router: PaymentRouter::new(partners.payments.clone()),
+        policy: Arc::new(config.payment.clone()),
+        entropy: entropy(),
+        events: Arc::clone(&metrics) as Arc<dyn Events>,
+        watch: Arc::clone(&watch),
+    });
+    let probes = probes(&config, &metrics)?;
+    let lifecycle = Arc::new(Lifecycle::default());
+    let (detached, stop) = (TaskTracker::new(), CancellationToken::new());
+    Ok(Parts { config, store, metrics, partners, tasks, watch, probes, lifecycle, detached, stop })
+}
+
+fn probes(config: &Config, metrics: &Metrics) -> anyhow::Result<Vec<Arc<dyn SystemHealth>>> {
+    let mut probes: Vec<Arc<dyn SystemHealth>> = Vec::new();
+    for health in &config.health {
+        let ca_file =
+            if health.system == System::Sber { config.sber.ca_file.clone() } else { None };
+        let probe = HealthProbe::new(ProbeConfig {
+            system: health.system,
+            url: health.url.clone(),
+            ca_file,
+            ttl: health.ttl,
+            timeout: health.timeout,
+        })?;
+        metrics.watch_health(Arc::new(probe.clone()));
+        probes.push(Arc::new(probe));
+    }
+    Ok(probes)
+}
+
+fn app(parts: &Parts) -> Arc<App> {
+    let readiness = Arc::new(Readiness {
+        store: Arc::clone(&parts.store),
+        lifecycle: Arc::clone(&parts.lifecycle),
+        systems: parts.partners.controls.clone(),
+        probes: parts.probes.clone(),
+        traffic: traffic(parts),
+        strict: parts.config.service.readiness_external == ReadinessExternal::Strict,
+    });
+    let services = Services {
+        store: Arc::clone(&parts.store),
+        clock: clock(),
+        entropy: entropy(),
+        events: events(parts),
+        traffic: traffic(parts),
+        readiness,
+        detached: parts.detached.clone(),
+    };
+    let limits = &parts.config.service.limits;
+    parts.metrics.concurrency_limit(limits.max_inflight_requests);
+    let settings = Settings {
+        request_timeout: limits.request_timeout,
+        max_inflight_requests: limits.max_inflight_requests,
+        max_body_bytes: limits.max_body_bytes,
+        return_urls: ReturnUrls {
+            hosts: parts.config.return_urls.hosts.clone(),
+            loopback_http: parts.config.return_urls.loopback_http,
+        },
+    };
+    App::new(use_cases(parts), services, settings)
+}
+
+fn desk(parts: &Parts, readiness: Arc<Readiness>) -> Arc<Desk> {
+    let (metrics, store) = (Arc::clone(&parts.metrics), Arc::clone(&parts.store));
+    Arc::new(Desk {
+        systems: parts.partners.controls.clone(),
+        metrics: Box::new(move || {
+            let (metrics, store) = (Arc::clone(&metrics), Arc::clone(&store));
+            Box::pin(async move {
+                metrics.refresh_tasks(store.as_ref()).await;
+                (CONTENT_TYPE, metrics.render())
+            })
+        }),
+        readiness,
+        entropy: entropy(),
+        token: parts.config.service.admin_token.clone(),
+    })
+}
+
+fn use_cases(parts: &Parts) -> UseCases {
+    let store = || Arc::clone(&parts.store);
+    let tasks = || Arc::clone(&parts.tasks);
+    UseCases {
+        place_order: PlaceOrder {
+            catalog: Arc::clone(&parts.partners.catalog),
+            store: store(),
+            clock: clock(),
+            entropy: entropy(),
+            events: events(parts),
+            max_price_age: parts.config.max_price_age,
+        },
+        show_order: ShowOrder { store: store() },
+        confirm_order: ConfirmOrder { tasks: tasks() },
+        cancel_order: CancelOrder { tasks: tasks() },
+        refund_order: RefundOrder { tasks: tasks() },
+        poll_task: PollTask { store: store(), watch: Arc::clone(&parts.watch) },
+        show_product: ShowProduct {
+            catalog: Arc::clone(&parts.partners.catalog),
+            events: events(parts),
+        },
+        recommend: Recommend {
+            recommendations: Arc::clone(&parts.partners.recommendations),
+            events: events(parts),
+            only_not_executed: parts.config.recommendations_empty_on == EmptyOn::NotExecuted,
+        },
+        receive_callback: ReceiveCallback {
+            tasks: tasks(),
+            clock: clock(),
+            unsigned: UnsignedHints::default(),
+        },
+    }
+}
+
+fn worker(parts: &Parts) -> Worker {
+    Worker {
+        tasks: Arc::clone(&parts.tasks),
+        events: events(parts),
+        workers: parts.config.worker.workers,
+        poll_interval: parts.config.worker.poll_interval,
+        tracker: parts.detached.clone(),
+        stop: parts.stop.clone(),
+    }
+}
+
+fn housekeeping(parts: &Parts) -> Housekeeping {
+    Housekeeping {
+        store: Arc::clone(&parts.store),
+        retention: parts.config.worker.retention,
+        stop: parts.stop.clone(),
+    }
+}
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(WallClock)
+}
+
+fn entropy() -> Arc<dyn Entropy> {
+    Arc::new(SystemEntropy)
+}
+
+fn events(parts: &Parts) -> Arc<dyn Events> {
+    Arc::clone(&parts.metrics) as Arc<dyn Events>
+}
+
+fn traffic(parts: &Parts) -> Arc<dyn Traffic> {
+    Arc::clone(&parts.metrics) as Arc<dyn Traffic>
+}

@@ -1,0 +1,92 @@
+//! The end, in order: not ready, refuse, finish what is in flight, hand the rest back, go.
+
+use crate::adapters::r#in::http::Lifecycle;
+use crate::adapters::metrics::Metrics;
+use crate::config::ShutdownConfig;
+use crate::core::domain::ids::InstanceId;
+use crate::core::ports::orders::OrderStore;
+use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// SIGTERM and SIGINT.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// # Errors
+    /// The operating system does not let us listen.
+    pub fn listen() -> std::io::Result<Self> {
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// What has to be ended.
+pub struct Ending {
+    pub lifecycle: Arc<Lifecycle>,
+    /// Tells the loops to begin nothing new.
+    pub stop: CancellationToken,
+    /// Work that has begun: detached requests and running tasks.
+    pub work: TaskTracker,
+    pub store: Arc<dyn OrderStore>,
+    pub metrics: Arc<Metrics>,
+    pub instance: InstanceId,
+    pub limits: ShutdownConfig,
+    pub quit_http: CancellationToken,
+}
+
+impl Ending {
+    /// Waits for a signal and ends; a second signal ends the process at once.
+    pub async fn run<T>(
+        self,
+        mut signals: Signals,
+        http: JoinHandle<T>,
+        loops: Vec<JoinHandle<()>>,
+    ) {
+        signals.next().await;
+        let began = Instant::now();
+        tracing::info!("stopping: not ready any more");
+        self.lifecycle.stop();
+        self.stop.cancel();
+        tokio::select! {
+            () = signals.next() => std::process::exit(130),
+            () = self.finish(began, http, loops) => {}
+        }
+    }
+
+    async fn finish<T>(&self, began: Instant, http: JoinHandle<T>, loops: Vec<JoinHandle<()>>) {
+        sleep(self.limits.grace).await;
+        self.lifecycle.drain();
+        let end = Instant::now() + self.limits.timeout;
+        for ended in loops {
+            // A loop that panicked has nothing left to do.
+            let _ = timeout_at(end, ended).await;
+        }
+        self.work.close();
+        let worked = timeout_at(end, self.work.wait()).await.is_ok();
+        // Only now may connections close: a request that still waits is answered first.
+        self.quit_http.cancel();
+        let served = timeout_at(end, http).await.is_ok();
+        if !(worked && served) {
+            tracing::warn!("SHUTDOWN_TIMEOUT is over: what has not finished is left to others");
+        }
+        match self.store.release_leases(&self.instance).await {
+            Ok(released) => tracing::info!(released, "stopped"),
+            Err(fault) => tracing::warn!(%fault, "leases are left to run out"),
+        }
+        self.metrics.shutdown_took(began.elapsed());
+    }
+}

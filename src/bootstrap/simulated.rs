@@ -1,0 +1,75 @@
+//! `--sandbox`: the partners inside this process, and what to try first.
+
+use crate::sandbox::{Ports, Sandbox, SandboxConfig};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+
+/// Where the simulated partners listen if nobody else does; the README's examples name them.
+const PORTS: Ports =
+    Ports { control: 9100, sber: 9101, odnakassa: 9102, catalog: 9103, recommendations: 9104 };
+
+/// Starts the partners on their usual ports, or on any free ones.
+///
+/// # Errors
+/// No port can be bound.
+pub async fn start() -> io::Result<Sandbox> {
+    let usual = SandboxConfig { ports: PORTS, ..SandboxConfig::default() };
+    match Sandbox::start(usual).await {
+        Err(fault) if fault.kind() == io::ErrorKind::AddrInUse => {
+            Sandbox::start(SandboxConfig::default()).await
+        }
+        outcome => outcome,
+    }
+}
+
+/// The variables that lead to the simulated partners.
+pub fn variables(sandbox: &Sandbox, json: bool) -> Vec<(String, String)> {
+    let credentials = SandboxConfig::default();
+    let sber = if json { sandbox.sber_json_base_url() } else { sandbox.sber_base_url() };
+    let pairs = [
+        ("SBER_BASE_URL", sber),
+        ("SBER_USERNAME", credentials.sber.user_name),
+        ("SBER_PASSWORD", credentials.sber.password),
+        ("SBER_CALLBACK_SECRET", credentials.sber.callback_secret.unwrap_or_default()),
+        ("ODNAKASSA_BASE_URL", sandbox.odnakassa_base_url()),
+        ("ODNAKASSA_API_KEY", credentials.odnakassa.api_key),
+        ("ODNAKASSA_WEBHOOK_SECRET", credentials.odnakassa.webhook_secret),
+        ("CATALOG_BASE_URL", sandbox.catalog_base_url()),
+        ("RECOMMENDATIONS_BASE_URL", sandbox.recommendations_base_url()),
+    ];
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Prints the addresses and a session to paste.
+///
+/// # Errors
+/// Standard output is closed.
+pub fn greet(sandbox: &Sandbox, http: SocketAddr, admin: SocketAddr) -> io::Result<()> {
+    let control = sandbox.control_url();
+    let control = control.trim_end_matches("/control");
+    let mut out = io::stdout().lock();
+    write!(
+        out,
+        r#"
+OrderService with simulated partners is up.
+
+  API      http://{http}          docs  http://{http}/docs
+  admin    http://{admin}          (metrics, systems, tasks)
+  control  {control}/control  (faults, ledger; docs/sandbox.md)
+
+Paste this, line by line:
+
+  API=http://{http} CONTROL={control}/control
+  ORDER=$(curl -s $API/v1/orders -H 'Content-Type: application/json' -d '{{"customer_id":"c-1","items":[{{"product_id":"p-1","quantity":2}}]}}' | sed 's/.*"id":"\([0-9a-f-]\{{36\}}\)".*/\1/'); echo $ORDER
+  curl -s -X POST $API/v1/orders/$ORDER/confirm        # 200 and a form_url: open it, press Pay
+  curl -s $API/v1/orders/$ORDER                        # "status":"paid" once the bank has called back
+
+  curl -s -X PUT $CONTROL/sber/mode -d '{{"mode":"down"}}' -H 'Content-Type: application/json'
+  # Sber is gone: the next confirm goes to OdnaKassa. Take odnakassa down too, and it is a 202 with a
+  # task_id to poll: curl -s "$API/v1/tasks/TASK?wait=10s". Heal both with "ok" and it succeeds.
+
+Ctrl-C stops it.
+"#
+    )?;
+    out.flush()
+}
