@@ -19,6 +19,7 @@ mod watch;
 pub use app::BuildInfo;
 pub use store::MeteredStore;
 
+use crate::core::ports::orders::OrderStore;
 use families::Families;
 use prometheus::{Registry, TextEncoder};
 
@@ -54,6 +55,12 @@ impl Metrics {
             watch: watch::Watched::new(&families),
             registry,
         }
+    }
+
+    /// [`render`](Self::render), with the tasks as the storage has them.
+    pub async fn scrape(&self, store: &dyn OrderStore) -> String {
+        self.refresh_tasks(store).await;
+        self.render()
     }
 
     /// Everything as text (exposition format 0.0.4), the guards as they stand at this moment.

@@ -124,3 +124,26 @@ impl Metrics {
 pub(super) fn unix_now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::metrics::BuildInfo;
+
+    #[test]
+    fn what_no_longer_waits_is_shown_as_nothing() {
+        let metrics = Metrics::new(BuildInfo::CURRENT);
+        let shown = |line: &str| metrics.render().lines().any(|shown| shown == line);
+        metrics.tasks.show(&[TaskStat {
+            kind: TaskKind::RegisterPayment,
+            state: TaskState::Queued,
+            count: 7,
+            oldest_due: Some(Duration::from_millis(1500)),
+        }]);
+        assert!(shown(r#"tasks{kind="register_payment",status="queued"} 7"#));
+        assert!(shown(r#"task_oldest_due_age_seconds{kind="register_payment"} 1.5"#));
+        metrics.tasks.show(&[]);
+        assert!(shown(r#"tasks{kind="register_payment",status="queued"} 0"#));
+        assert!(shown(r#"task_oldest_due_age_seconds{kind="register_payment"} 0"#));
+    }
+}

@@ -1,0 +1,61 @@
+//! The storage as the metrics see it: every operation timed, the tasks counted, nothing in the way.
+
+use order_service::adapters::metrics::{BuildInfo, MeteredStore, Metrics};
+use order_service::adapters::out::storage::MemoryStore;
+use order_service::core::domain::ids::OrderId;
+use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::ports::clock::Clock;
+use order_service::core::ports::orders::{Hint, OrderStore, Scope};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug)]
+struct StoppedClock;
+
+impl Clock for StoppedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(1_764_500_000_000_000)
+    }
+}
+
+fn metered() -> (MeteredStore, Arc<Metrics>) {
+    let metrics = Arc::new(Metrics::new(BuildInfo::CURRENT));
+    let store = Arc::new(MemoryStore::new(Arc::new(StoppedClock)));
+    (MeteredStore::new(store, Arc::clone(&metrics)), metrics)
+}
+
+fn count(page: &str, operation: &str) -> u64 {
+    let name = format!(r#"db_operation_name="{operation}""#);
+    let mut lines = page.lines().filter(|line| {
+        line.starts_with("db_client_operation_duration_seconds_count") && line.contains(&name)
+    });
+    lines.next().and_then(|line| line.rsplit(' ').next()).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn every_operation_is_timed_under_its_name() {
+    let (store, metrics) = metered();
+    let id = OrderId::new(Timestamp::from_micros(1), 1);
+    assert_eq!(store.dossier(id, &Scope::Anyone).await, Ok(None));
+    let page = metrics.render();
+    assert_eq!((count(&page, "dossier"), count(&page, "place")), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tasks_are_asked_for_once_in_five_seconds_however_many_scrape() {
+    let (store, metrics) = metered();
+    for _ in 0..3 {
+        metrics.scrape(&store).await;
+    }
+    assert_eq!(count(&metrics.render(), "task_stats"), 1);
+    tokio::time::advance(Duration::from_secs(5)).await;
+    metrics.scrape(&store).await;
+    assert_eq!(count(&metrics.render(), "task_stats"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hints_pass_through() {
+    let (store, _) = metered();
+    let hint = store.hinted(Hint::TaskDue, 1);
+    assert_eq!(tokio::time::timeout(Duration::from_secs(1), hint).await, Ok(0));
+}
