@@ -14,7 +14,9 @@ CREATE TABLE orders (
     created_at  BIGINT  NOT NULL,
     updated_at  BIGINT  NOT NULL,
     -- Grows by one with every change of the dossier: the ETag.
-    version     BIGINT  NOT NULL CONSTRAINT orders_version CHECK (version > 0)
+    version     BIGINT  NOT NULL CONSTRAINT orders_version CHECK (version > 0),
+    -- Random, new with every change: after a lost COMMIT it tells whether that change is here.
+    last_change UUID
 );
 
 -- Lists are newest first; PostgreSQL reads an index backwards at the same cost.

@@ -1,7 +1,7 @@
 //! The schema, carried in the binary. Any number of instances may start at once: one migrates, under
 //! a lock of the database, and the others wait and find it done.
 
-use super::{ConnectError, Dialect, Settings, sqlite};
+use super::{ConnectError, Dialect, Settings, postgres, sqlite};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 
@@ -31,7 +31,7 @@ macro_rules! migrations {
 pub async fn migrate(url: &str) -> Result<(), ConnectError> {
     match Dialect::of(url)? {
         Dialect::Sqlite => migrate_sqlite(url).await,
-        Dialect::Postgres => Err(ConnectError::UnknownScheme),
+        Dialect::Postgres => migrate_postgres(url).await,
     }
 }
 
@@ -42,6 +42,14 @@ async fn migrate_sqlite(url: &str) -> Result<(), ConnectError> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     migrations!("sqlite").run(&mut *transaction).await?;
     transaction.commit().await?;
+    connection.close().await?;
+    Ok(())
+}
+
+/// Without the store's time limits: whoever comes second waits for the first one's advisory lock.
+async fn migrate_postgres(url: &str) -> Result<(), ConnectError> {
+    let mut connection = postgres::options(url)?.connect().await?;
+    migrations!("postgres").run(&mut connection).await?;
     connection.close().await?;
     Ok(())
 }

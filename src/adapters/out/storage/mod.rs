@@ -10,10 +10,12 @@ mod rows;
 
 mod memory;
 mod migrations;
+mod postgres;
 mod sqlite;
 
 pub use memory::MemoryStore;
 pub use migrations::migrate;
+pub use postgres::PgStore;
 pub use sqlite::SqliteStore;
 
 use crate::core::domain::task::{Reason, Task, TaskKind, TaskState};
@@ -72,7 +74,7 @@ impl Dialect {
 pub async fn connect(url: &str, settings: Settings) -> Result<Arc<dyn OrderStore>, ConnectError> {
     match Dialect::of(url)? {
         Dialect::Sqlite => Ok(Arc::new(SqliteStore::connect(url, settings).await?)),
-        Dialect::Postgres => Err(ConnectError::UnknownScheme),
+        Dialect::Postgres => Ok(Arc::new(PgStore::connect(url, settings).await?)),
     }
 }
 
