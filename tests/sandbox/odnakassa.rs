@@ -222,3 +222,18 @@ async fn rejecting_is_400_and_reads_go_on() {
     assert_eq!((status, &reply["error"]["code"]), (400, &json!("invalid_request")));
     assert_eq!(kassa_get(&sandbox, "?order_id=A-01").await.status(), 200);
 }
+
+#[tokio::test]
+async fn an_expiry_is_as_far_ahead_as_the_caller_meant_it() {
+    let sandbox = sandbox().await;
+    sandbox.advance(Duration::from_secs(3600));
+    let soon = time::OffsetDateTime::now_utc() + Duration::from_secs(20 * 60);
+    let mut body = payment("A-01");
+    body["expires_at"] =
+        json!(soon.format(&time::format_description::well_known::Rfc3339).expect("a time"));
+    assert_eq!(create(&sandbox, "k-1", &body).await.0, 201);
+    sandbox.advance(Duration::from_secs(19 * 60));
+    assert!(sandbox.order(Odnakassa, "A-01").expect("known").order.live);
+    sandbox.advance(Duration::from_secs(2 * 60));
+    assert!(!sandbox.order(Odnakassa, "A-01").expect("known").order.live);
+}
