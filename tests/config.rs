@@ -112,10 +112,10 @@ type Refused<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
 #[rustfmt::skip]
 const REFUSED: &[Refused<'_>] = &[
     // required
-    (&[("SBER_BASE_URL", "")], "SBER_BASE_URL", "no default"),
-    (&[("CATALOG_BASE_URL", "")], "CATALOG_BASE_URL", "no default"),
-    (&[("ODNAKASSA_API_KEY", "")], "ODNAKASSA_API_KEY", "no default"),
-    (&[("PAYMENT_RETURN_URL", "")], "PAYMENT_RETURN_URL", "no default"),
+    (&[("SBER_BASE_URL", "")], "SBER_BASE_URL", "http or https URL"),
+    (&[("CATALOG_BASE_URL", "")], "CATALOG_BASE_URL", "http or https URL"),
+    (&[("ODNAKASSA_API_KEY", "")], "ODNAKASSA_API_KEY", "secret"),
+    (&[("PAYMENT_RETURN_URL", "")], "PAYMENT_RETURN_URL", "https URL"),
     // form
     (&[("SBER_BASE_URL", "bank")], "SBER_BASE_URL", "URL"),
     (&[("SBER_BASE_URL", "ftp://bank")], "SBER_BASE_URL", "http"),
@@ -247,7 +247,7 @@ fn one_message_lists_every_problem() {
     assert_eq!(message.lines().count(), 7, "{message}");
     for line in [
         "the configuration has 6 problems:",
-        "  SBER_BASE_URL is not set: expected a value: there is no default",
+        "  SBER_BASE_URL is not set: expected an http or https URL without credentials, query and fragment",
         "  ODNAKASSA_MAX_QUEUE=500: expected a whole number from 0 to 50",
         "  CATALOG_CALL_TIMEOUT=1s: expected more than READ_TIMEOUT",
     ] {

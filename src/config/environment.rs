@@ -79,15 +79,14 @@ impl Environment {
                 (None, Default::Unset | Default::Required(_)) => String::new(),
             };
             self.effective.push((name.clone(), shown));
-            if let Some(value) = given {
-                let mut tried = accepted.clone();
-                tried.insert(name.clone(), value);
-                match envy::prefixed(prefix).from_iter::<_, T>(tried.clone()) {
-                    Ok(_) => accepted = tried,
-                    Err(error) => self.refuse(&name, &expectation(&error)),
-                }
-            } else if matches!(row.default, Default::Required(_)) {
-                self.refuse(&name, "a value: there is no default");
+            let missing = given.is_none() && matches!(row.default, Default::Required(_));
+            let Some(value) = given.or_else(|| missing.then(String::new)) else { continue };
+            let mut tried = accepted.clone();
+            tried.insert(name.clone(), value);
+            match envy::prefixed(prefix).from_iter::<_, T>(tried.clone()) {
+                Ok(_) if missing => self.refuse(&name, "a value: there is no default"),
+                Ok(_) => accepted = tried,
+                Err(error) => self.refuse(&name, &expectation(&error)),
             }
         }
         envy::prefixed(prefix).from_iter(accepted).expect("every default is valid (tested)")

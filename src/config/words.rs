@@ -252,9 +252,9 @@ pub(super) struct Token(pub(super) SecretString);
 impl<'de> Deserialize<'de> for Token {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let secret = SecretString::deserialize(deserializer)?;
-        let fits = secret.expose_secret().bytes().all(|b| b.is_ascii_graphic());
-        fits.then_some(Self(secret))
-            .ok_or_else(|| D::Error::custom("visible ASCII characters only"))
+        let text = secret.expose_secret();
+        let fits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
+        fits.then_some(Self(secret)).ok_or_else(|| D::Error::custom("a secret of visible ASCII"))
     }
 }
 
