@@ -8,6 +8,11 @@ mod listing;
 mod placing;
 mod queueing;
 mod refusing;
+
+mod postgres_alone;
+mod proxy;
+mod sqlite_alone;
+
 mod world;
 
 /// Makes a test of each fact for each store.

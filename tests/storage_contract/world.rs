@@ -37,6 +37,8 @@ impl Clock for TestClock {
 
 pub struct World {
     pub store: Arc<dyn OrderStore>,
+    /// Where the database is; empty for memory.
+    pub url: String,
     clock: Arc<TestClock>,
     database: Option<String>,
     /// What must live as long as the store: its folder.
@@ -47,14 +49,14 @@ impl World {
     pub fn memory() -> Self {
         let clock = clock();
         let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>));
-        Self { store, clock, database: None, _ground: Box::new(()) }
+        Self { store, url: String::new(), clock, database: None, _ground: Box::new(()) }
     }
 
     pub async fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", folder.path().join("data/orders.db").display());
         let (store, clock) = open(&url).await;
-        Self { store, clock, database: None, _ground: Box::new(folder) }
+        Self { store, url, clock, database: None, _ground: Box::new(folder) }
     }
 
     /// A database of its own on the server of `TEST_DATABASE_URL`; `None` and a loud line without one.
@@ -66,8 +68,9 @@ impl World {
         let name = format!("contract_{:032x}", fastrand::u128(..));
         on_server(&server, format!("CREATE DATABASE {name}")).await;
         let (base, _) = server.rsplit_once('/').unwrap();
-        let (store, clock) = open(&format!("{base}/{name}")).await;
-        Some(Self { store, clock, database: Some(name), _ground: Box::new(()) })
+        let url = format!("{base}/{name}");
+        let (store, clock) = open(&url).await;
+        Some(Self { store, url, clock, database: Some(name), _ground: Box::new(()) })
     }
 
     /// Removes the database, once the world is gone.
@@ -78,6 +81,12 @@ impl World {
                 on_server(&server, format!("DROP DATABASE {name} WITH (FORCE)")).await;
             }
         }
+    }
+
+    /// Another store on the same database, reached by this URL.
+    pub async fn another(&self, url: &str, time_limit: Duration) -> Arc<dyn OrderStore> {
+        let clock = Some(Arc::clone(&self.clock) as Arc<dyn Clock>);
+        connect(url, Settings { max_connections: 3, time_limit, clock }).await.unwrap()
     }
 
     pub fn now(&self) -> Timestamp {
@@ -128,7 +137,11 @@ impl World {
 async fn open(url: &str) -> (Arc<dyn OrderStore>, Arc<TestClock>) {
     let clock = clock();
     migrate(url).await.unwrap();
-    let settings = Settings { clock: Some(Arc::clone(&clock) as _), ..Settings::default() };
+    let settings = Settings {
+        max_connections: 5,
+        clock: Some(Arc::clone(&clock) as _),
+        ..Settings::default()
+    };
     (connect(url, settings).await.unwrap(), clock)
 }
 

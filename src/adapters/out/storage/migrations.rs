@@ -40,7 +40,7 @@ async fn migrate_sqlite(url: &str) -> Result<(), ConnectError> {
     let options = sqlite::options(url, Settings::default().time_limit)?;
     let mut connection = options.connect().await?;
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    migrations!("sqlite").run(&mut *transaction).await?;
+    migrations!("sqlite").run_direct(None, &mut *transaction, false).await?;
     transaction.commit().await?;
     connection.close().await?;
     Ok(())
@@ -49,7 +49,7 @@ async fn migrate_sqlite(url: &str) -> Result<(), ConnectError> {
 /// Without the store's time limits: whoever comes second waits for the first one's advisory lock.
 async fn migrate_postgres(url: &str) -> Result<(), ConnectError> {
     let mut connection = postgres::options(url)?.connect().await?;
-    migrations!("postgres").run(&mut connection).await?;
+    migrations!("postgres").run_direct(None, &mut connection, false).await?;
     connection.close().await?;
     Ok(())
 }

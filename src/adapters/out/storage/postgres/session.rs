@@ -36,17 +36,20 @@ impl From<sqlx::Error> for Fault {
             return Self::Refused(rule);
         }
         tracing::warn!(%error, "PostgreSQL failed");
-        match &error {
-            sqlx::Error::Database(told) => match told.code().as_deref() {
-                Some("40001" | "40P01") => Self::Again,
-                // Shut down, a standby, or a plan that a migration made invalid.
-                Some("57P01" | "57P02" | "57P03" | "25006" | "0A000") => Self::Lost,
-                Some(code) if code.starts_with("08") => Self::Lost,
-                // Among them our own time limits: 57014, 55P03.
-                Some(_) | None => Self::Refused(StorageError::Unavailable),
-            },
-            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => Self::Lost,
-            _ => Self::Refused(StorageError::Unavailable),
+        let sqlx::Error::Database(told) = &error else {
+            let cut = matches!(
+                error,
+                sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_)
+            );
+            return if cut { Self::Lost } else { Self::Refused(StorageError::Unavailable) };
+        };
+        match told.code().as_deref() {
+            Some("40001" | "40P01") => Self::Again,
+            // Shut down, a standby, or a plan that a migration made invalid.
+            Some("57P01" | "57P02" | "57P03" | "25006" | "0A000") => Self::Lost,
+            Some(code) if code.starts_with("08") => Self::Lost,
+            // Among them our own time limits: 57014, 55P03.
+            Some(_) | None => Self::Refused(StorageError::Unavailable),
         }
     }
 }

@@ -1,0 +1,202 @@
+//! What only PostgreSQL has to show: several instances, a server that goes away, a wire that is cut.
+
+use crate::proxy::{Cut, Proxy};
+use crate::world::{World, claim, order};
+use order_service::adapters::out::storage::migrate;
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::order::Order;
+use order_service::core::domain::task::TaskState;
+use order_service::core::ports::orders::{
+    Also, Hint, IdempotencyKey, KeyedOrder, OrderStore, Placed, Reads, Scope, StorageError,
+};
+use sqlx::{Connection, Executor, PgConnection};
+use std::sync::Arc;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(10);
+
+/// Gives the fact a database of its own, where there is a server.
+macro_rules! facts {
+    ($($fact:ident),+ $(,)?) => {
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)] async fn $fact() {
+                let Some(world) = crate::world::World::postgres().await else { return };
+                let ending = world.ending();
+                super::$fact(world).await;
+                ending.await;
+            })+
+        }
+    };
+}
+
+facts! {
+    a_lost_commit_is_found_out_and_never_repeated,
+    a_placed_order_whose_answer_is_lost_is_placed_once,
+    a_claim_whose_answer_is_lost_is_not_lost,
+    killed_connections_are_replaced,
+    a_held_lock_is_unavailable_in_time_and_leaves_nothing_open,
+    callers_that_go_away_leave_no_transaction_open,
+    instances_hint_at_each_others_tasks,
+    a_task_of_a_newer_version_is_left_alone,
+    many_may_migrate_a_new_database_at_once,
+}
+
+async fn admin(world: &World) -> PgConnection {
+    PgConnection::connect(&world.url).await.unwrap()
+}
+
+/// Transactions that somebody left open.
+async fn open_transactions(world: &World) -> i64 {
+    let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+        AND pid <> pg_backend_pid() AND xact_start IS NOT NULL";
+    sqlx::query_scalar(open).fetch_one(&mut admin(world).await).await.unwrap()
+}
+
+fn one_more()
+-> Box<dyn FnMut(&mut Dossier, &order_service::core::ports::orders::Scene) -> Also + Send> {
+    Box::new(|dossier, _| {
+        dossier.tasks[0].attempts += 1;
+        Also::default()
+    })
+}
+
+async fn a_lost_commit_is_found_out_and_never_repeated(world: World) {
+    let proxy = Proxy::start(&world.url, "COMMIT").await;
+    let store = world.another(&proxy.url(&world.url), LONG).await;
+    let id = world.queued(None).await.order_id;
+    for (done, cut) in [Cut::After, Cut::Before, Cut::After, Cut::Before].into_iter().enumerate() {
+        proxy.cut(cut);
+        assert_eq!(store.change(id, Reads::Dossier, one_more()).await, Ok(true), "{cut:?}");
+        assert!(proxy.has_cut());
+        let attempts = usize::try_from(world.dossier(id).await.tasks[0].attempts).unwrap();
+        assert_eq!(attempts, done + 1, "{cut:?}");
+    }
+}
+
+fn keyed(key: &str) -> KeyedOrder {
+    KeyedOrder {
+        key: IdempotencyKey { owner: "o".into(), route: "/v1/orders", key: key.into() },
+        fingerprint: [7; 32],
+        render: Box::new(|order: &Order| (201, order.id.to_string().into_bytes())),
+    }
+}
+
+async fn a_placed_order_whose_answer_is_lost_is_placed_once(world: World) {
+    let plain = Proxy::start(&world.url, "json_populate_record").await;
+    let store = world.another(&plain.url(&world.url), LONG).await;
+    let commit = Proxy::start(&world.url, "COMMIT").await;
+    let keyed_store = world.another(&commit.url(&world.url), LONG).await;
+    for cut in [Cut::After, Cut::Before] {
+        let mine = order("c-1");
+        plain.cut(cut);
+        let placed = store.place(mine.clone(), None).await.unwrap();
+        assert_eq!(placed, Placed::New(world.dossier(mine.id).await.order), "{cut:?}");
+        let mine = order("c-1");
+        commit.cut(cut);
+        let placed = keyed_store.place(mine.clone(), Some(keyed(&format!("{cut:?}")))).await;
+        assert_eq!(placed, Ok(Placed::New(world.dossier(mine.id).await.order)), "{cut:?}");
+        assert!(commit.has_cut());
+    }
+}
+
+async fn a_claim_whose_answer_is_lost_is_not_lost(world: World) {
+    let proxy = Proxy::start(&world.url, "SKIP LOCKED").await;
+    let store = world.another(&proxy.url(&world.url), LONG).await;
+    for cut in [Cut::After, Cut::Before] {
+        let task = world.queued(None).await;
+        proxy.cut(cut);
+        let claimed = store.claim(&claim("i-1", &[(None, 1)])).await.unwrap();
+        assert_eq!(claimed.len(), 1, "{cut:?}");
+        assert_eq!(claimed[0].task_id, task.id);
+    }
+}
+
+async fn killed_connections_are_replaced(world: World) {
+    let id = world.queued(None).await.order_id;
+    for _ in 0..5 {
+        let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+            WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        admin(&world).await.execute(kill).await.unwrap();
+        let many: Vec<_> = (0..10)
+            .map(|_| {
+                let store = Arc::clone(&world.store);
+                tokio::spawn(async move { store.change(id, Reads::Dossier, one_more()).await })
+            })
+            .collect();
+        for changing in many {
+            assert_eq!(changing.await.unwrap(), Ok(true));
+        }
+    }
+    assert_eq!(world.dossier(id).await.tasks[0].attempts, 50);
+}
+
+async fn a_held_lock_is_unavailable_in_time_and_leaves_nothing_open(world: World) {
+    let id = world.queued(None).await.order_id;
+    let store = world.another(&world.url, Duration::from_millis(300)).await;
+    let mut holder = admin(&world).await;
+    holder.execute("BEGIN; SELECT * FROM orders FOR UPDATE").await.unwrap();
+    let refused = store.change(id, Reads::Dossier, one_more()).await;
+    assert_eq!(refused, Err(StorageError::Unavailable));
+    assert!(store.dossier(id, &Scope::Anyone).await.unwrap().is_some(), "reads go on");
+    holder.execute("ROLLBACK").await.unwrap();
+    while open_transactions(&world).await > 0 {}
+    assert_eq!(store.change(id, Reads::Dossier, one_more()).await, Ok(true));
+    assert_eq!(world.dossier(id).await.tasks[0].attempts, 1);
+}
+
+async fn callers_that_go_away_leave_no_transaction_open(world: World) {
+    let id = world.queued(None).await.order_id;
+    for _ in 0..100 {
+        let mut leaving = Box::pin(world.store.change(id, Reads::Dossier, one_more()));
+        for _ in 0..fastrand::u8(1..9) {
+            tokio::select! { biased; _ = &mut leaving => break, () = tokio::task::yield_now() => {} }
+        }
+    }
+    while open_transactions(&world).await > 0 {}
+    // What had begun was finished, caller or not.
+    let dossier = world.dossier(id).await;
+    assert_eq!(i64::from(dossier.tasks[0].attempts) + 2, dossier.order.version);
+}
+
+async fn instances_hint_at_each_others_tasks(world: World) {
+    let other = world.another(&world.url, LONG).await;
+    let heard = |hint, seen| {
+        let other: Arc<dyn OrderStore> = Arc::clone(&other);
+        async move { tokio::time::timeout(LONG, other.hinted(hint, seen)).await.unwrap() }
+    };
+    // It may not be listening yet: until it hears, say it again.
+    let mut hearing = Box::pin(heard(Hint::TaskDue, 0));
+    let task = loop {
+        let task = world.queued(None).await;
+        let pause = Duration::from_millis(20);
+        if tokio::time::timeout(pause, &mut hearing).await.is_ok() {
+            break task;
+        }
+    };
+    let finish = |dossier: &mut Dossier, _: &_| dossier.tasks[0].state = TaskState::Failed;
+    world.change(task.order_id, finish).await.unwrap();
+    assert!(heard(Hint::TaskFinished, 0).await > 0);
+}
+
+async fn a_task_of_a_newer_version_is_left_alone(world: World) {
+    let task = world.queued(None).await;
+    let newer = "UPDATE tasks SET kind = 'teleport_payment'";
+    admin(&world).await.execute(newer).await.unwrap();
+    assert_eq!(world.store.claim(&claim("i-1", &[(None, 9)])).await, Ok(vec![]));
+    assert_eq!(world.dossier(task.order_id).await.tasks, vec![]);
+    assert_eq!(world.store.task(task.id, &Scope::Anyone).await, Ok(None));
+    assert_eq!(world.store.task_stats().await, Ok(vec![]));
+}
+
+async fn many_may_migrate_a_new_database_at_once(world: World) {
+    admin(&world).await.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await.unwrap();
+    let many: Vec<_> = (0..8)
+        .map(|_| {
+            let url = world.url.clone();
+            tokio::spawn(async move { migrate(&url).await })
+        })
+        .collect();
+    for migrating in many {
+        migrating.await.unwrap().unwrap();
+    }
+}

@@ -1,0 +1,134 @@
+//! What only SQLite has to show: one file, and a process that may die at any moment.
+
+use crate::world::{World, claim, order};
+use order_service::adapters::out::storage::{Settings, connect, migrate};
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::ids::OrderId;
+use order_service::core::ports::orders::{Also, Reads, Scope, StorageError};
+use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+const VICTIM: &str = "STORAGE_TEST_VICTIM";
+
+/// Runs in a process of its own, which the next test kills.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_victim_places_orders_until_it_is_killed() {
+    let Ok(url) = std::env::var(VICTIM) else { return };
+    let store = connect(&url, Settings::default()).await.unwrap();
+    let placing = (0..8).map(|_| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            loop {
+                let mine = order("c-1");
+                store.place(mine.clone(), None).await.unwrap();
+                std::io::stdout().write_all(format!("placed {}\n", mine.id).as_bytes()).unwrap();
+            }
+        })
+    });
+    for endless in placing.collect::<Vec<_>>() {
+        endless.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_answered_survives_the_death_of_the_process() {
+    let world = World::sqlite().await;
+    let mut victim = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "sqlite_alone::the_victim_places_orders_until_it_is_killed"])
+        .arg("--nocapture")
+        .env(VICTIM, &world.url)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(victim.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut answered = Vec::new();
+    for line in lines {
+        // The last line may be cut short by the kill.
+        answered.extend(line.split("placed ").nth(1).and_then(OrderId::parse));
+        if answered.len() == 300 {
+            victim.kill().unwrap();
+        }
+    }
+    victim.wait().unwrap();
+    assert!(answered.len() >= 300, "{}", answered.len());
+    for id in answered {
+        world.dossier(id).await;
+    }
+    let mut file = SqliteConnection::connect(&world.url).await.unwrap();
+    let sound: String =
+        sqlx::query_scalar("PRAGMA integrity_check").fetch_one(&mut file).await.unwrap();
+    assert_eq!(sound, "ok");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_on_one_file_lose_no_update() {
+    let world = World::sqlite().await;
+    let other = world.another(&world.url, Duration::from_secs(20)).await;
+    let id = world.queued(None).await.order_id;
+    let many = (0..40).map(|place| {
+        let store = if place % 2 == 0 { Arc::clone(&world.store) } else { Arc::clone(&other) };
+        tokio::spawn(async move {
+            let more = Box::new(|dossier: &mut Dossier, _: &_| {
+                dossier.tasks[0].attempts += 1;
+                Also::default()
+            });
+            store.change(id, Reads::Dossier, more).await.unwrap()
+        })
+    });
+    for changing in many.collect::<Vec<_>>() {
+        changing.await.unwrap();
+    }
+    assert_eq!(world.dossier(id).await.tasks[0].attempts, 40);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_file_is_unavailable_in_time_and_works_again_by_itself() {
+    let world = World::sqlite().await;
+    let limit = Duration::from_millis(200);
+    let store = world.another(&world.url, limit).await;
+    let mut lock = SqliteConnection::connect(&world.url).await.unwrap();
+    lock.execute("BEGIN IMMEDIATE").await.unwrap();
+    let mine = order("c-1");
+    assert_eq!(store.place(mine.clone(), None).await, Err(StorageError::Unavailable));
+    assert_eq!(store.ping().await, Err(StorageError::Unavailable));
+    lock.execute("ROLLBACK").await.unwrap();
+    while store.ping().await.is_err() {}
+    // What was answered with an error is not there, also not later.
+    assert_eq!(store.dossier(mine.id, &Scope::Anyone).await, Ok(None));
+    store.place(mine, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_task_of_a_newer_version_is_left_alone() {
+    let world = World::sqlite().await;
+    let task = world.queued(None).await;
+    let mut file = SqliteConnection::connect(&world.url).await.unwrap();
+    file.execute("UPDATE tasks SET kind = 'teleport_payment'").await.unwrap();
+    assert_eq!(world.store.claim(&claim("i-1", &[(None, 9)])).await, Ok(vec![]));
+    assert_eq!(world.dossier(task.order_id).await.tasks, vec![]);
+    assert_eq!(world.store.task(task.id, &Scope::Anyone).await, Ok(None));
+    assert_eq!(world.store.task_stats().await, Ok(vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_may_migrate_a_new_file_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("new/orders.db").display());
+    let many: Vec<_> = (0..8)
+        .map(|_| {
+            let url = url.clone();
+            tokio::spawn(async move { migrate(&url).await })
+        })
+        .collect();
+    for migrating in many {
+        migrating.await.unwrap().unwrap();
+    }
+    // A newer version has been here, too.
+    let mut file = SqliteConnection::connect(&url).await.unwrap();
+    let newer = "INSERT INTO _sqlx_migrations VALUES (999, 'newer', 0, true, x'00', 1)";
+    file.execute(AssertSqlSafe(newer)).await.unwrap();
+    migrate(&url).await.unwrap();
+}
