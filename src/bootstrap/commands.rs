@@ -53,7 +53,7 @@ enum Command {
 /// error and becomes exit code 2.
 pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        Some(Command::Openapi) => print("{}"),
+        Some(Command::Openapi) => print(&http::openapi_json()),
         Some(Command::Config) => with_config(|config, _| {
             let lines = config.effective().iter().map(|(name, value)| format!("{name}={value}\n"));
             print(&lines.collect::<String>())

@@ -22,22 +22,15 @@ pub async fn start() -> io::Result<Sandbox> {
     }
 }
 
-/// The variables that lead to the simulated partners.
+/// The variables that lead to the simulated partners, in the protocol of Sber that was asked for.
 pub fn variables(sandbox: &Sandbox, json: bool) -> Vec<(String, String)> {
-    let credentials = SandboxConfig::default();
-    let sber = if json { sandbox.sber_json_base_url() } else { sandbox.sber_base_url() };
-    let pairs = [
-        ("SBER_BASE_URL", sber),
-        ("SBER_USERNAME", credentials.sber.user_name),
-        ("SBER_PASSWORD", credentials.sber.password),
-        ("SBER_CALLBACK_SECRET", credentials.sber.callback_secret.unwrap_or_default()),
-        ("ODNAKASSA_BASE_URL", sandbox.odnakassa_base_url()),
-        ("ODNAKASSA_API_KEY", credentials.odnakassa.api_key),
-        ("ODNAKASSA_WEBHOOK_SECRET", credentials.odnakassa.webhook_secret),
-        ("CATALOG_BASE_URL", sandbox.catalog_base_url()),
-        ("RECOMMENDATIONS_BASE_URL", sandbox.recommendations_base_url()),
-    ];
-    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let variables = sandbox.service_env().into_iter();
+    let protocol = variables.map(|(name, value)| match name {
+        "SBER_PROTOCOL" if json => (name, "json".to_owned()),
+        "SBER_BASE_URL" if json => (name, sandbox.sber_json_base_url()),
+        _ => (name, value),
+    });
+    protocol.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Prints the addresses and a session to paste.

@@ -92,3 +92,20 @@ async fn reads_degrade_and_say_so() {
     let order = world.place().await;
     assert_eq!(world.order(&order).await["items"][0]["price_stale"], true);
 }
+
+#[tokio::test]
+async fn an_operator_who_forces_a_breaker_open_keeps_every_call_away() {
+    let world = World::new().await;
+    let url = format!("{}/admin/systems/sber/breaker", world.admin);
+    let forced = world.http.put(url).header("content-type", "application/json");
+    let forced = forced.body(r#"{"mode":"forced_open","reason":"a drill"}"#).send().await.unwrap();
+    assert!(forced.status().is_success());
+    let order = world.place().await;
+    let confirmed = world.confirm(&order).await;
+    assert_eq!((confirmed.status, &confirmed.body["provider"]), (200, &json!("odnakassa")));
+    assert_eq!(world.partners.call_totals(PartnerName::Sber).calls, 0);
+    let metrics = world.http.get(format!("{}/metrics", world.admin)).send().await.unwrap();
+    let metrics = metrics.text().await.unwrap();
+    let rejected = r#"circuit_breaker_rejected_total{reason="forced",system="sber"} 1"#;
+    assert!(metrics.contains(rejected), "{metrics}");
+}

@@ -44,22 +44,12 @@ impl World {
         let (http, admin) = (free_address(), free_address());
         partners.set_callback_url(Some(&format!("http://{http}")));
         let database = format!("sqlite://{}", folder.path().join("orders.db").display());
-        let defaults = SandboxConfig::default();
         let mut settings: Vec<(String, String)> = [
             ("DATABASE_URL", database),
             ("HTTP_ADDR", http.clone()),
             ("ADMIN_ADDR", admin.clone()),
             ("INSTANCE_ID", "test-1".to_owned()),
             ("PAYMENT_RETURN_URL", "https://shop.example/back".to_owned()),
-            ("SBER_BASE_URL", partners.sber_base_url()),
-            ("SBER_USERNAME", defaults.sber.user_name),
-            ("SBER_PASSWORD", defaults.sber.password),
-            ("SBER_CALLBACK_SECRET", defaults.sber.callback_secret.unwrap()),
-            ("ODNAKASSA_BASE_URL", partners.odnakassa_base_url()),
-            ("ODNAKASSA_API_KEY", defaults.odnakassa.api_key),
-            ("ODNAKASSA_WEBHOOK_SECRET", defaults.odnakassa.webhook_secret),
-            ("CATALOG_BASE_URL", partners.catalog_base_url()),
-            ("RECOMMENDATIONS_BASE_URL", partners.recommendations_base_url()),
             ("PAYMENT_UNKNOWN_GRACE", "3s".to_owned()),
             ("PAYMENT_SYNC_WAIT", "2500ms".to_owned()),
             ("PAYMENT_POLL_INTERVAL", "1s".to_owned()),
@@ -70,6 +60,8 @@ impl World {
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into();
+        let partners_env = partners.service_env().into_iter();
+        settings.extend(partners_env.map(|(name, value)| (name.to_owned(), value)));
         for system in ["SBER", "ODNAKASSA"] {
             for (knob, value) in [
                 ("CONNECT_TIMEOUT", "200ms"),
