@@ -1,12 +1,12 @@
 //! The meaning of each answer and of each silence: what the core hears, whether the alarm rings, and
 //! whether the breaker blames the partner.
 
-use crate::partner_stub::port::Alarm::{Rings, Still};
-use crate::partner_stub::port::Blame::{Nobody, Partner};
-use crate::partner_stub::port::{
+use crate::payment_partner::port::Alarm::{Rings, Still};
+use crate::payment_partner::port::Blame::{Nobody, Partner};
+use crate::payment_partner::port::{
     EXTERNAL_ID, Method, Row, call, common_rows, order, payment, rejected, unknown,
 };
-use crate::partner_stub::{json, status};
+use crate::payment_partner::{json, status};
 use crate::{listed, payment_object, problem, rig};
 use order_service::core::domain::money::Money;
 use order_service::core::domain::timestamp::Timestamp;

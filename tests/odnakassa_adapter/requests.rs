@@ -1,7 +1,7 @@
 //! The shape of each request.
 
-use crate::partner_stub::json;
-use crate::partner_stub::port::{
+use crate::payment_partner::json;
+use crate::payment_partner::port::{
     EXTERNAL_ID, NUMBER, call, call_within, order, payment, refund, rejected,
 };
 use crate::{API_KEY, listed, payment_object, rig};

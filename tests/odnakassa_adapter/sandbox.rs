@@ -2,7 +2,7 @@
 //! in one of the two is found by the other.
 
 use crate::config;
-use crate::partner_stub::port::{Alarms, call, order, payment, refund, rejected, unknown};
+use crate::payment_partner::port::{Alarms, call, order, payment, refund, rejected, unknown};
 use order_service::adapters::out::odnakassa::OdnaKassaAdapter;
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::Silent;

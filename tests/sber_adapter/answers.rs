@@ -1,12 +1,12 @@
 //! The meaning of each answer and of each silence: what the core hears, whether the alarm rings, and
 //! whether the breaker blames the bank.
 
-use crate::partner_stub::port::Alarm::{Rings, Still};
-use crate::partner_stub::port::Blame::{Nobody, Partner};
-use crate::partner_stub::port::{
+use crate::payment_partner::port::Alarm::{Rings, Still};
+use crate::payment_partner::port::Blame::{Nobody, Partner};
+use crate::payment_partner::port::{
     EXTERNAL_ID, Method, Row, call, common_rows, not_executed, order, payment, rejected, unknown,
 };
-use crate::partner_stub::{Answer, json, status};
+use crate::payment_partner::{Answer, json, status};
 use crate::{code, known, rig};
 use order_service::adapters::out::sber::Protocol;
 use order_service::core::domain::money::Money;

@@ -1,9 +1,9 @@
 //! The guards before every call.
 
-use crate::partner_stub::port::{
+use crate::payment_partner::port::{
     Method, call, call_within, not_executed, order, payment, quick_retry, unknown,
 };
-use crate::partner_stub::{Answer, json, status};
+use crate::payment_partner::{Answer, json, status};
 use crate::{code, known, registered, rig, rig_with};
 use order_service::adapters::out::http_client::base_url;
 use order_service::adapters::out::sber::Protocol;

@@ -3,8 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-#[path = "../partner_stub/mod.rs"]
-mod partner_stub;
+#[path = "../payment_partner/mod.rs"]
+mod payment_partner;
 
 mod answers;
 mod guards;
@@ -18,10 +18,10 @@ use order_service::adapters::resilience::breaker::Breaker;
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::adapters::resilience::semaphore::Semaphore;
-use partner_stub::port::{
+use payment_partner::port::{
     Alarms, EXTERNAL_ID, Guarded, NUMBER, Rig, breaker, bulkhead, no_retry, timeouts,
 };
-use partner_stub::{Answer, Stub, json};
+use payment_partner::{Answer, Stub, json};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use std::sync::Arc;

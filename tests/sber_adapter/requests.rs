@@ -1,7 +1,7 @@
 //! The shape of each request, in both generations.
 
-use crate::partner_stub::json;
-use crate::partner_stub::port::{EXTERNAL_ID, NUMBER, call, order, payment, refund, rejected};
+use crate::payment_partner::json;
+use crate::payment_partner::port::{EXTERNAL_ID, NUMBER, call, order, payment, refund, rejected};
 use crate::{PASSWORD, code, form, known, registered, rig, rig_with};
 use order_service::adapters::out::sber::{Credentials, Protocol};
 use order_service::core::domain::money::{Currency, Money};

@@ -1,7 +1,7 @@
 //! Against the simulated bank, which was written from the same protocol by other hands: an error in
 //! one of the two is found by the other.
 
-use crate::partner_stub::port::{call, order, payment, refund, rejected, unknown};
+use crate::payment_partner::port::{call, order, payment, refund, rejected, unknown};
 use crate::{adapter, config};
 use order_service::adapters::out::http_client::base_url;
 use order_service::adapters::out::sber::{Credentials, Protocol, SberAdapter};

@@ -1,6 +1,6 @@
 //! The spans that dashboards and people search for.
 
-use crate::partner_stub::json;
+use crate::payment_partner::json;
 use crate::{known, rig};
 use order_service::adapters::out::sber::Protocol;
 
