@@ -118,7 +118,12 @@ fn busy() -> Arc<Metrics> {
         metrics.checked(check, true);
     }
     metrics.concurrency_limit(1024);
+    metrics.record(&exchanged("GET", Some(200), None));
     metrics
+}
+
+fn exchanged(method: &'static str, status: Option<u16>, failure: Option<&'static str>) -> Event {
+    Event::Exchanged { server: "bank.example".into(), method, status, failure, took: SECOND }
 }
 
 fn exchange<'a>(route: &'a str, status: u16, code: Option<&'static str>) -> Exchange<'a> {
@@ -375,6 +380,21 @@ async fn what_the_guards_tell_is_counted() {
         r#"retry_budget_exhausted_total{system="odnakassa"}"#,
     ] {
         assert_eq!(scrape.value(series), 1.0, "{series}");
+    }
+}
+
+#[test]
+fn an_exchange_with_a_partner_has_its_status_or_the_cause_that_there_is_none() {
+    let metrics = metrics();
+    for (status, failure) in [(Some(302), None), (Some(503), None), (None, Some("timeout"))] {
+        metrics.record(&exchanged("POST", status, failure));
+    }
+    let scrape = Scrape::of(&metrics);
+    for (status, error) in [("302", ""), ("503", "503"), ("", "timeout")] {
+        let series = format!(
+            r#"http_client_request_duration_seconds_count{{error_type="{error}",http_request_method="POST",http_response_status_code="{status}",server_address="bank.example"}}"#
+        );
+        assert_eq!(scrape.value(&series), 1.0, "{series}");
     }
 }
 

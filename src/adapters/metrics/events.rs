@@ -18,6 +18,9 @@ impl Events for Metrics {
             Event::TaskStep { kind, outcome } => self.tasks.step(kind, outcome),
             Event::TaskFinished { kind, outcome, age } => self.tasks.finished(kind, outcome, age),
             Event::TaskPoll => self.tasks.polled(),
+            Event::Exchanged { ref server, method, status, failure, took } => {
+                self.exchanges.ended(server, method, status, failure, took);
+            }
             Event::Misconfigured { .. } => self.app.error("provider_misconfigured"),
             Event::Review { .. } => self.app.error("task_review"),
             Event::LateTruth { .. } => self.app.error("late_payment"),

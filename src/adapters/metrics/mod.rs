@@ -8,6 +8,7 @@ mod families;
 mod app;
 mod calls;
 mod events;
+mod exchanges;
 mod fallbacks;
 mod guards;
 mod http;
@@ -29,6 +30,7 @@ pub struct Metrics {
     registry: Registry,
     app: app::App,
     calls: calls::Calls,
+    exchanges: exchanges::Exchanges,
     fallbacks: fallbacks::Fallbacks,
     guards: guards::Guards,
     http: http::Http,
@@ -46,6 +48,7 @@ impl Metrics {
         Self {
             app: app::App::new(&families, build),
             calls: calls::Calls::new(&families),
+            exchanges: exchanges::Exchanges::new(&families),
             fallbacks: fallbacks::Fallbacks::new(&families),
             guards: guards::Guards::new(&families),
             http: http::Http::new(&families),

@@ -2,6 +2,7 @@
 //! answer serves everyone who asks until it is old; nobody ever waits for the network.
 
 use crate::adapters::out::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::core::ports::events::Unheard;
 use crate::core::ports::systems::{Probed, SystemHealth};
 use crate::core::ports::unavailable::System;
 use std::path::PathBuf;
@@ -41,13 +42,16 @@ impl HealthProbe {
     /// # Errors
     /// A client without TLS roots.
     pub fn new(config: ProbeConfig) -> Result<Self, BuildError> {
-        let client = http_client::build(&HttpConfig {
-            base_url: config.url.clone(),
-            connect_timeout: config.timeout,
-            read_timeout: config.timeout,
-            max_concurrent: 1,
-            ca_file: config.ca_file.clone(),
-        })?;
+        let client = http_client::build(
+            &HttpConfig {
+                base_url: config.url.clone(),
+                connect_timeout: config.timeout,
+                read_timeout: config.timeout,
+                max_concurrent: 1,
+                ca_file: config.ca_file.clone(),
+            },
+            Arc::new(Unheard),
+        )?;
         Ok(Self(Arc::new(Probe { config, client, seen: Mutex::default() })))
     }
 }
@@ -55,7 +59,7 @@ impl HealthProbe {
 impl Probe {
     async fn ask(&self) -> bool {
         let request = self.client.get(self.config.url.clone());
-        let sent = timeout(self.config.timeout, http_client::send(request, None)).await;
+        let sent = timeout(self.config.timeout, self.client.send(request, None)).await;
         sent.is_ok_and(|reply| reply.is_ok_and(|reply| reply.status.is_success()))
     }
 

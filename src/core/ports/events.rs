@@ -6,6 +6,7 @@ use crate::core::domain::registration::Provider;
 use crate::core::domain::task::TaskKind;
 use crate::core::ports::unavailable::{Cause, System};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub trait Events: Send + Sync + fmt::Debug {
@@ -66,6 +67,15 @@ pub enum Event {
     },
     TaskPoll,
     Idempotency(IdempotencyResult),
+    /// One HTTP exchange with a partner is over: up to the head of its answer, or its end without.
+    Exchanged {
+        server: Arc<str>,
+        method: &'static str,
+        status: Option<u16>,
+        /// Why there was none.
+        failure: Option<&'static str>,
+        took: Duration,
+    },
     /// The provider refuses our address, credentials or account.
     Misconfigured {
         system: System,

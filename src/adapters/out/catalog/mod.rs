@@ -123,13 +123,16 @@ impl CatalogAdapter {
             Arc::new(Breaker::new(system, &config.breaker, clock.clone(), Arc::clone(&observer))?);
         let semaphore = Semaphore::new(system, &config.bulkhead, clock, Arc::clone(&observer))?
             .watched_by(Arc::clone(&breaker));
-        let client = http_client::build(&HttpConfig {
-            base_url: config.base_url.clone(),
-            connect_timeout: config.timeouts.connect,
-            read_timeout: config.timeouts.read,
-            max_concurrent: config.bulkhead.max_concurrent,
-            ca_file: None,
-        })?;
+        let client = http_client::build(
+            &HttpConfig {
+                base_url: config.base_url.clone(),
+                connect_timeout: config.timeouts.connect,
+                read_timeout: config.timeouts.read,
+                max_concurrent: config.bulkhead.max_concurrent,
+                ca_file: None,
+            },
+            Arc::clone(&events),
+        )?;
         let source = Source {
             base_url: config.base_url,
             client,
@@ -266,7 +269,7 @@ impl Source {
         trace: Option<&TraceParent>,
     ) -> Result<Product, Failed<Refusal>> {
         let request = self.client.get(format!("{}products/{id}", self.base_url));
-        let reply = http_client::send(request, trace).await?;
+        let reply = self.client.send(request, trace).await?;
         classify::of_status(reply.status, reply.retry_after)?;
         Ok(wire::read_product(id, &reply.body().await?)?)
     }

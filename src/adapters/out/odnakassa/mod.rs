@@ -24,7 +24,6 @@ use crate::core::ports::payment::{
 };
 use crate::core::ports::unavailable::System;
 use classify::{Failure, Voice};
-use http::Method;
 use http::header::CONTENT_TYPE;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -73,13 +72,16 @@ impl OdnaKassaAdapter {
             Arc::new(Breaker::new(system, &config.breaker, clock.clone(), Arc::clone(&observer))?);
         let semaphore = Semaphore::new(system, &config.bulkhead, clock, Arc::clone(&observer))?
             .watched_by(Arc::clone(&breaker));
-        let client = http_client::build(&HttpConfig {
-            base_url: config.base_url.clone(),
-            connect_timeout: config.timeouts.connect,
-            read_timeout: config.timeouts.read,
-            max_concurrent: config.bulkhead.max_concurrent,
-            ca_file: None,
-        })?;
+        let client = http_client::build(
+            &HttpConfig {
+                base_url: config.base_url.clone(),
+                connect_timeout: config.timeouts.connect,
+                read_timeout: config.timeouts.read,
+                max_concurrent: config.bulkhead.max_concurrent,
+                ca_file: None,
+            },
+            Arc::clone(&events),
+        )?;
         Ok(Self {
             base_url: config.base_url,
             api_key: config.api_key,
@@ -223,7 +225,7 @@ impl OdnaKassaAdapter {
     /// Always by our number: it is what we know for certain, and what the core compares.
     async fn get_finding(&self, number: &ProviderNumber, call: &Call) -> Result<Finding, Failure> {
         let path = format!("v1/payments?order_id={number}");
-        let reply = self.exchange(Method::GET, &path, None, call).await?;
+        let reply = self.exchange(&path, None, call).await?;
         classify::finding(wire::parse_list(&reply))
     }
 
@@ -256,28 +258,28 @@ impl OdnaKassaAdapter {
         body: &Value,
         call: &Call,
     ) -> Result<Vec<u8>, Failure> {
-        self.exchange(Method::POST, path, Some((key, body)), call).await
+        self.exchange(path, Some((key, body)), call).await
     }
 
-    /// One exchange; the body of a success.
+    /// One exchange, a write under its key; the body of a success.
     async fn exchange(
         &self,
-        method: Method,
         path: &str,
         write: Option<(&str, &Value)>,
         call: &Call,
     ) -> Result<Vec<u8>, Failure> {
-        let mut request = self
-            .client
-            .request(method, format!("{}{path}", self.base_url))
-            .bearer_auth(self.api_key.expose_secret());
-        if let Some((key, body)) = write {
-            request = request
+        let url = format!("{}{path}", self.base_url);
+        let request = match write {
+            Some((key, body)) => self
+                .client
+                .post(url)
                 .header("Idempotency-Key", key)
                 .header(CONTENT_TYPE, "application/json")
-                .body(body.to_string());
-        }
-        let reply = http_client::send(request, call.trace.as_ref()).await?;
+                .body(body.to_string()),
+            None => self.client.get(url),
+        };
+        let request = request.bearer_auth(self.api_key.expose_secret());
+        let reply = self.client.send(request, call.trace.as_ref()).await?;
         let voice = classify::exchange(reply.status, reply.retry_after)?;
         let body = reply.body().await?;
         match voice {

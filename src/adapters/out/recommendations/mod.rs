@@ -85,13 +85,16 @@ impl RecommendationsAdapter {
             Arc::new(Breaker::new(system, &config.breaker, clock.clone(), Arc::clone(&observer))?);
         let semaphore = Semaphore::new(system, &config.bulkhead, clock, Arc::clone(&observer))?
             .watched_by(Arc::clone(&breaker));
-        let client = http_client::build(&HttpConfig {
-            base_url: config.base_url.clone(),
-            connect_timeout: config.timeouts.connect,
-            read_timeout: config.timeouts.read,
-            max_concurrent: config.bulkhead.max_concurrent,
-            ca_file: None,
-        })?;
+        let client = http_client::build(
+            &HttpConfig {
+                base_url: config.base_url.clone(),
+                connect_timeout: config.timeouts.connect,
+                read_timeout: config.timeouts.read,
+                max_concurrent: config.bulkhead.max_concurrent,
+                ca_file: None,
+            },
+            Arc::clone(&events),
+        )?;
         Ok(Self {
             base_url: config.base_url,
             client,
@@ -149,7 +152,7 @@ impl RecommendationsAdapter {
         call: &Call,
     ) -> Result<Vec<Recommendation>, Failed<Refusal>> {
         let url = format!("{}customers/{customer}/recommendations", self.base_url);
-        let reply = http_client::send(self.client.get(url), call.trace.as_ref()).await?;
+        let reply = self.client.send(self.client.get(url), call.trace.as_ref()).await?;
         classify::of_status(reply.status, reply.retry_after)?;
         Ok(wire::read_list(&reply.body().await?)?)
     }

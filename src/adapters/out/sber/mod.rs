@@ -104,13 +104,16 @@ impl SberAdapter {
             Arc::new(Breaker::new(system, &config.breaker, clock.clone(), Arc::clone(&observer))?);
         let semaphore = Semaphore::new(system, &config.bulkhead, clock, Arc::clone(&observer))?
             .watched_by(Arc::clone(&breaker));
-        let client = http_client::build(&HttpConfig {
-            base_url: config.base_url.clone(),
-            connect_timeout: config.timeouts.connect,
-            read_timeout: config.timeouts.read,
-            max_concurrent: config.bulkhead.max_concurrent,
-            ca_file: config.ca_file,
-        })?;
+        let client = http_client::build(
+            &HttpConfig {
+                base_url: config.base_url.clone(),
+                connect_timeout: config.timeouts.connect,
+                read_timeout: config.timeouts.read,
+                max_concurrent: config.bulkhead.max_concurrent,
+                ca_file: config.ca_file,
+            },
+            Arc::clone(&events),
+        )?;
         Ok(Self {
             base_url: config.base_url,
             protocol: config.protocol,
@@ -295,7 +298,7 @@ impl SberAdapter {
         if self.protocol == Protocol::Json && !key.is_empty() {
             request = request.header("x-idempotencyKey", key);
         }
-        let reply = http_client::send(request, call.trace.as_ref()).await?;
+        let reply = self.client.send(request, call.trace.as_ref()).await?;
         classify::exchange(reply.status, reply.retry_after)?;
         Reply::parse(&reply.body().await?).ok_or_else(classify::unreadable)
     }
