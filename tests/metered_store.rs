@@ -45,11 +45,11 @@ async fn every_operation_is_timed_under_its_name() {
 async fn the_tasks_are_asked_for_once_in_five_seconds_however_many_scrape() {
     let (store, metrics) = metered();
     for _ in 0..3 {
-        metrics.scrape(&store).await;
+        metrics.refresh_tasks(&store).await;
     }
     assert_eq!(count(&metrics.render(), "task_stats"), 1);
     tokio::time::advance(Duration::from_secs(5)).await;
-    metrics.scrape(&store).await;
+    metrics.refresh_tasks(&store).await;
     assert_eq!(count(&metrics.render(), "task_stats"), 2);
 }
 

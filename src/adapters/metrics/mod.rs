@@ -20,7 +20,6 @@ mod watch;
 pub use app::BuildInfo;
 pub use store::MeteredStore;
 
-use crate::core::ports::orders::OrderStore;
 use families::Families;
 use prometheus::{Registry, TextEncoder};
 
@@ -58,12 +57,6 @@ impl Metrics {
             watch: watch::Watched::new(&families),
             registry,
         }
-    }
-
-    /// [`render`](Self::render), with the tasks as the storage has them.
-    pub async fn scrape(&self, store: &dyn OrderStore) -> String {
-        self.refresh_tasks(store).await;
-        self.render()
     }
 
     /// Everything as text (exposition format 0.0.4), the guards as they stand at this moment.
