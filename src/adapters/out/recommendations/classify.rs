@@ -54,9 +54,38 @@ pub(super) const fn description(cause: Cause) -> &'static str {
     }
 }
 
+/// What the log says of it. Of what was never sent it is certain that an empty list is returned;
+/// whether the rest is covered up too is for the core to say.
+pub(super) const fn news(cause: Cause) -> &'static str {
+    match cause {
+        Cause::BreakerOpen | Cause::ProbesTaken | Cause::ForcedOpen => {
+            "recommendations CB open, returning empty"
+        }
+        Cause::BulkheadFull | Cause::BulkheadWait => {
+            "recommendations semaphore full, returning empty"
+        }
+        Cause::DeadlineTooShort
+        | Cause::Unreachable
+        | Cause::Throttled
+        | Cause::Misdirected
+        | Cause::TimedOut
+        | Cause::DeadlinePassed
+        | Cause::Broken
+        | Cause::PartnerFailed
+        | Cause::Unreadable => "recommendations unavailable",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_log_says_returning_empty_only_of_what_is_certain() {
+        assert_eq!(news(Cause::ProbesTaken), "recommendations CB open, returning empty");
+        assert_eq!(news(Cause::BulkheadFull), "recommendations semaphore full, returning empty");
+        assert_eq!(news(Cause::TimedOut), "recommendations unavailable");
+    }
 
     #[test]
     fn each_status_means_one_thing() {

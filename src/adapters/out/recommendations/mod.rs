@@ -6,6 +6,7 @@ mod wire;
 
 use crate::adapters::out::alarm::ConfigAlarm;
 use crate::adapters::out::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::out::sampler::Sampler;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::deadline::CallTimeout;
@@ -69,6 +70,7 @@ pub struct RecommendationsAdapter {
     call_timeout: CallTimeout,
     retry: Retry,
     alarm: ConfigAlarm,
+    log: Sampler,
 }
 
 impl RecommendationsAdapter {
@@ -103,6 +105,7 @@ impl RecommendationsAdapter {
             call_timeout: CallTimeout::new(config.timeouts.call),
             retry: Retry::new(system, config.retry, observer)?,
             alarm: ConfigAlarm::new(system, events),
+            log: Sampler::default(),
         })
     }
 
@@ -139,8 +142,10 @@ impl RecommendationsPort for RecommendationsAdapter {
         match self.retry.run(call.deadline, attempt).await {
             Ok(list) => Ok(list),
             Err(Failed::Answered(Refusal::NobodyKnown)) => Ok(Vec::new()),
-            Err(Failed::Answered(Refusal::Refused)) => Err(self.unavailable(Cause::Misdirected)),
-            Err(Failed::NoAnswer(silence)) => Err(self.unavailable(silence.cause)),
+            Err(Failed::Answered(Refusal::Refused)) => {
+                Err(self.unavailable(customer, Cause::Misdirected))
+            }
+            Err(Failed::NoAnswer(silence)) => Err(self.unavailable(customer, silence.cause)),
         }
     }
 }
@@ -157,13 +162,17 @@ impl RecommendationsAdapter {
         Ok(wire::read_list(&reply.body().await?)?)
     }
 
-    fn unavailable(&self, cause: Cause) -> RecommendationsUnavailableError {
+    fn unavailable(&self, customer: &CustomerId, cause: Cause) -> RecommendationsUnavailableError {
         if cause == Cause::Misdirected {
             self.alarm.raise(cause.as_str());
         }
         Span::current()
             .record("otel.status_code", "ERROR")
             .record("otel.status_description", classify::description(cause));
+        if self.log.may_log(cause) {
+            let (system, news) = (System::Recommendations, classify::news(cause));
+            tracing::warn!(%system, customer_id = %customer, cause = cause.as_str(), "{news}");
+        }
         RecommendationsUnavailableError { cause }
     }
 }
