@@ -7,7 +7,6 @@ use crate::core::domain::dossier::Dossier;
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::order::{Item, Order};
 use crate::core::domain::registration::{Ending, Registration, RegistrationState};
-use crate::core::domain::task::{Task, TaskKind};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
@@ -87,7 +86,7 @@ impl<'a> OrderBody<'a> {
     pub fn of(dossier: &'a Dossier) -> Self {
         Self {
             payment: payment(&dossier.registrations),
-            task_id: unfinished(&dossier.tasks).map(|task| task.id.get()),
+            task_id: dossier.visible_task().map(|task| task.id.get()),
             ..Self::placed(&dossier.order)
         }
     }
@@ -103,11 +102,6 @@ impl<'a> ItemBody<'a> {
             price_stale: item.price_stale,
         }
     }
-}
-
-fn unfinished(tasks: &[Task]) -> Option<&Task> {
-    let open = || tasks.iter().filter(|task| !task.state.is_final());
-    open().find(|task| task.kind == TaskKind::RegisterPayment).or_else(|| open().next())
 }
 
 /// The registration that counts: the paid one, else the one that waits for the payer, else the

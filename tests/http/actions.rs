@@ -1,0 +1,265 @@
+//! Confirm, cancel, refund.
+
+use crate::fakes::Mood;
+use crate::shop::{Shop, Wishes};
+use axum::body::Body;
+use http::Request;
+use serde_json::json;
+use std::time::Duration;
+
+#[tokio::test]
+async fn a_confirmed_order_can_be_paid_and_says_where() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    let reply = shop.confirm(&id).await;
+    assert_eq!(reply.status, 200);
+    let form_url = reply.json["form_url"].as_str().unwrap();
+    assert_eq!(
+        reply.json,
+        json!({"status": "registered", "order_id": id, "provider": "sber", "form_url": form_url})
+    );
+    let order = shop.get(&format!("/v1/orders/{id}")).await.json;
+    assert_eq!(order["status"], "awaiting_payment");
+    // The registration is polled until its end: that is the task that is left.
+    let task = shop.get(&format!("/v1/tasks/{}", order["task_id"])).await.json;
+    assert_eq!((&task["kind"], &task["status"]), (&json!("sync_payment"), &json!("queued")));
+    let payment = &order["payment"];
+    assert_eq!(
+        *payment,
+        json!({
+            "provider": "sber",
+            "status": "registered",
+            "form_url": form_url,
+            "registered_at": payment["registered_at"],
+            "paid_at": null,
+            "refunded": {"amount": 0, "currency": "RUB"},
+        })
+    );
+    assert!(payment["registered_at"].is_string());
+    // Asked again: the same form, no second registration.
+    assert_eq!(shop.confirm(&id).await.json, reply.json);
+    assert_eq!(shop.sber.registered.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn when_nobody_executes_it_the_order_is_queued() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    shop.sber.feel(Mood::Open);
+    shop.odnakassa.feel(Mood::Open);
+    let reply = shop.confirm(&id).await;
+    assert_eq!(reply.status, 202, "{}", reply.json);
+    let task = reply.json["task_id"].as_i64().unwrap();
+    assert_eq!(reply.json, json!({"status": "queued", "order_id": id, "task_id": task}));
+    assert_eq!(reply.header("location"), format!("/v1/tasks/{task}"));
+    let wait: u64 = reply.header("retry-after").parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    let order = shop.get(&format!("/v1/orders/{id}")).await.json;
+    assert_eq!((&order["status"], &order["task_id"]), (&json!("registering"), &json!(task)));
+    // Asked again: the same task.
+    let again = shop.confirm(&id).await;
+    assert_eq!((again.status.as_u16(), &again.json["task_id"]), (202, &json!(task)));
+}
+
+#[tokio::test]
+async fn what_the_first_provider_did_not_execute_the_second_does() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    shop.sber.feel(Mood::Open);
+    let reply = shop.confirm(&id).await;
+    assert_eq!((reply.status.as_u16(), &reply.json["provider"]), (200, &json!("odnakassa")));
+}
+
+#[tokio::test]
+async fn a_refused_payment_is_a_422_and_may_be_tried_again() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    shop.sber.feel(Mood::Refusing);
+    let reply = shop.confirm(&id).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (422, "payment_rejected"));
+    let order = shop.get(&format!("/v1/orders/{id}")).await.json;
+    assert_eq!((&order["status"], &order["payment"]), (&json!("payment_failed"), &json!(null)));
+    shop.sber.feel(Mood::Well);
+    assert_eq!(shop.confirm(&id).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_waits_as_long_as_it_prefers_and_the_call_goes_on() {
+    for (headers, seconds, applied) in [
+        (vec![], 10.0, ""),
+        (vec![("prefer", "wait=2")], 2.0, "wait=2"),
+        (vec![("prefer", "respond-async, wait=3")], 3.0, "respond-async,wait=3"),
+        (vec![("prefer", "respond-async")], 0.0, "respond-async"),
+        (vec![("request-timeout", "1500")], 1.48, ""),
+    ] {
+        let shop = Shop::open();
+        let id = shop.order().await;
+        shop.sber.feel(Mood::Hanging);
+        let began = tokio::time::Instant::now();
+        let reply = shop.act(&format!("/v1/orders/{id}/confirm"), &headers).await;
+        assert_eq!(reply.status, 202, "{headers:?} {}", reply.json);
+        let took = began.elapsed().as_secs_f64();
+        assert!((took - seconds).abs() < 0.05, "{headers:?} took {took}");
+        let all: Vec<_> = reply.headers.get_all("preference-applied").iter().collect();
+        let all: Vec<_> = all.iter().map(|value| value.to_str().unwrap()).collect();
+        assert_eq!(all.join(","), applied);
+        assert!(shop.odnakassa.registered.lock().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn too_little_time_to_start_changes_nothing() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    let path = format!("/v1/orders/{id}/confirm");
+    let reply = shop.act(&path, &[("request-timeout", "50")]).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (504, "deadline_exceeded"));
+    let order = shop.get(&format!("/v1/orders/{id}")).await.json;
+    assert_eq!(order["status"], "new");
+    assert!(shop.sber.registered.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_payer_comes_back_only_to_an_allowed_address() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    let path = format!("/v1/orders/{id}/confirm");
+    for bad in [
+        json!("https://evil.example/"),
+        json!("http://shop.example/"),
+        json!("https://a@shop.example/"),
+        json!(""),
+        json!(7),
+        json!(null),
+    ] {
+        let reply = shop.post(&path, &json!({"return_url": bad})).await;
+        assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"), "{bad}");
+        assert_eq!(reply.pointers(), ["/return_url"]);
+    }
+    let reply = shop.post(&path, &json!({"return_url": "https://shop.example/back?o=1"})).await;
+    assert_eq!(reply.status, 200);
+    let sent = shop.sber.registered.lock().unwrap()[0].0.return_url.clone();
+    assert_eq!(sent, "https://shop.example/back?o=1");
+}
+
+#[tokio::test]
+async fn a_confirmation_needs_no_body_whatever_type_it_claims() {
+    let shop = Shop::open();
+    for content_type in [None, Some("application/json"), Some("text/plain")] {
+        let id = shop.order().await;
+        let mut request = Request::post(format!("/v1/orders/{id}/confirm"));
+        if let Some(content_type) = content_type {
+            request = request.header("content-type", content_type);
+        }
+        let reply = shop.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(reply.status, 200, "{content_type:?}");
+    }
+    let id = shop.order().await;
+    let path = format!("/v1/orders/{id}/confirm");
+    assert_eq!(shop.post(&path, &json!({"return": 1})).await.pointers(), ["/return"]);
+    assert_eq!(shop.post(&path, &json!([])).await.pointers(), [""]);
+    let typed = Request::post(&path).header("content-type", "text/plain");
+    assert_eq!(shop.send(typed.body(Body::from("{}")).unwrap()).await.status, 415);
+    assert_eq!(shop.post(&path, &json!({})).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_new_order_is_cancelled_at_once_and_then_cannot_be_confirmed() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    let reply = shop.act(&format!("/v1/orders/{id}/cancel"), &[]).await;
+    assert_eq!((reply.status.as_u16(), &reply.json["status"]), (200, &json!("cancelled")));
+    let reply = shop.confirm(&id).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (409, "order_not_confirmable"));
+    assert_eq!(reply.json["order_status"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_registered_order_is_taken_back_at_the_provider_first() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    shop.confirm(&id).await;
+    let reply = shop.act(&format!("/v1/orders/{id}/cancel"), &[]).await;
+    assert_eq!((reply.status.as_u16(), &reply.json["status"]), (200, &json!("cancelled")));
+    assert_eq!(reply.json["payment"]["status"], "cancelled");
+    assert_eq!(reply.json["payment"]["form_url"], json!(null));
+}
+
+#[tokio::test]
+async fn what_cannot_be_taken_back_now_is_queued() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    shop.confirm(&id).await;
+    shop.sber.feel(Mood::Open);
+    let reply = shop.act(&format!("/v1/orders/{id}/cancel"), &[]).await;
+    assert_eq!(reply.status, 202, "{}", reply.json);
+    assert!(reply.header("location").starts_with("/v1/tasks/"));
+}
+
+#[tokio::test]
+async fn a_paid_order_is_not_cancelled_but_refunded() {
+    let shop = Shop::open();
+    let id = shop.paid_order().await;
+    let reply = shop.act(&format!("/v1/orders/{id}/cancel"), &[]).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (409, "order_not_cancellable"));
+    let path = format!("/v1/orders/{id}/refund");
+    let part = json!({"amount": {"amount": 5_000, "currency": "RUB"}});
+    let reply = shop.post(&path, &part).await;
+    assert_eq!(reply.status, 200, "{}", reply.json);
+    assert_eq!(reply.json["payment"]["refunded"], part["amount"]);
+    assert_eq!(
+        (&reply.json["status"], &reply.json["payment"]["status"]),
+        (&json!("paid"), &json!("paid"))
+    );
+    let much = json!({"amount": {"amount": 15_001, "currency": "RUB"}});
+    let reply = shop.post(&path, &much).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (422, "refund_exceeds_payment"));
+    let reply = shop.act(&path, &[]).await;
+    assert_eq!(reply.status, 200, "{}", reply.json);
+    assert_eq!(
+        (&reply.json["status"], &reply.json["payment"]["status"]),
+        (&json!("refunded"), &json!("refunded"))
+    );
+}
+
+#[tokio::test]
+async fn a_refund_is_read_strictly() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    let path = format!("/v1/orders/{id}/refund");
+    for (body, pointers) in [
+        (json!({"amount": 5}), vec!["/amount"]),
+        (json!({"amount": {"amount": 0, "currency": "RUB"}}), vec!["/amount/amount"]),
+        (json!({"amount": {"amount": 1.5}}), vec!["/amount/amount", "/amount/currency"]),
+        (json!({"amount": {"amount": 1, "currency": "rub"}}), vec!["/amount/currency"]),
+        (json!({"sum": 1}), vec!["/sum"]),
+    ] {
+        let reply = shop.post(&path, &body).await;
+        assert_eq!((reply.status.as_u16(), reply.pointers()), (400, pointers), "{body}");
+    }
+    let reply = shop.act(&path, &[]).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (409, "order_not_refundable"));
+}
+
+#[tokio::test]
+async fn nothing_can_be_done_with_an_order_that_does_not_exist() {
+    let shop = Shop::with(Wishes::default());
+    for id in ["0193b3c4-5d6e-7f80-91a2-b3c4d5e6f708", "17"] {
+        for verb in ["confirm", "cancel", "refund"] {
+            let reply = shop.act(&format!("/v1/orders/{id}/{verb}"), &[]).await;
+            assert_eq!((reply.status.as_u16(), reply.code()), (404, "order_not_found"), "{verb}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_hangs_up_leaves_the_registration_to_its_end() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    let path = format!("/v1/orders/{id}/confirm");
+    let _ = tokio::time::timeout(Duration::ZERO, shop.act(&path, &[])).await;
+    shop.app.services.detached.close();
+    shop.app.services.detached.wait().await;
+    let order = shop.get(&format!("/v1/orders/{id}")).await.json;
+    assert_eq!(order["status"], "awaiting_payment");
+}

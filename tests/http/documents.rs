@@ -1,0 +1,175 @@
+//! The OpenAPI document tells what the router does, and the page that shows it needs nobody else.
+
+use crate::shop::{Shop, request};
+use order_service::adapters::r#in::http::openapi_json;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+const ROUTES: [&str; 14] = [
+    "get /health/live",
+    "get /health/ready",
+    "get /v1/customers/{id}/recommendations",
+    "get /v1/orders",
+    "get /v1/orders/{id}",
+    "get /v1/products/{id}",
+    "get /v1/tasks/{task_id}",
+    "get /v1/webhooks/sber",
+    "post /v1/orders",
+    "post /v1/orders/{id}/cancel",
+    "post /v1/orders/{id}/confirm",
+    "post /v1/orders/{id}/refund",
+    "post /v1/webhooks/odnakassa",
+    "post /v1/webhooks/sber",
+];
+
+fn document() -> Value {
+    serde_json::from_str(&openapi_json()).unwrap()
+}
+
+fn operations(document: &Value) -> Vec<(String, String, Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    let all = paths.iter().flat_map(|(path, item)| {
+        let item = item.as_object().unwrap().iter();
+        item.map(move |(method, operation)| (method.clone(), path.clone(), operation.clone()))
+    });
+    all.collect()
+}
+
+#[tokio::test]
+async fn every_route_is_documented_and_every_documented_route_is_served() {
+    let document = document();
+    assert_eq!(document["openapi"], "3.1.0");
+    let told: BTreeSet<String> =
+        operations(&document).iter().map(|(method, path, _)| format!("{method} {path}")).collect();
+    assert_eq!(told, ROUTES.into_iter().map(str::to_owned).collect());
+    let shop = Shop::open();
+    for (method, path, _) in operations(&document) {
+        let request = request(&method.to_uppercase(), &path.replace(['{', '}'], ""), &[], None);
+        let reply = shop.send(request).await;
+        assert!(!matches!(reply.code(), "not_found" | "method_not_allowed"), "{method} {path}");
+    }
+}
+
+#[test]
+fn every_failure_is_documented_with_the_body_that_it_has() {
+    let mut told = BTreeSet::new();
+    for (method, path, operation) in operations(&document()) {
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let content = &response["content"]["application/problem+json"];
+            let Some(examples) = content["examples"].as_object() else { continue };
+            assert_eq!(content["schema"]["$ref"], "#/components/schemas/Problem");
+            for (code, example) in examples {
+                let value = &example["value"];
+                assert_eq!(value["code"], **code, "{method} {path}");
+                assert_eq!(value["status"].to_string(), *status, "{method} {path} {code}");
+                told.insert(code.clone());
+            }
+        }
+    }
+    for code in [
+        "invalid_request",
+        "unauthenticated",
+        "forbidden",
+        "order_not_found",
+        "task_not_found",
+        "product_not_found",
+        "idempotency_in_progress",
+        "order_not_confirmable",
+        "order_not_cancellable",
+        "order_not_refundable",
+        "refund_in_progress",
+        "payload_too_large",
+        "unsupported_media_type",
+        "order_invalid",
+        "payment_rejected",
+        "refund_exceeds_payment",
+        "idempotency_key_reused",
+        "rate_limited",
+        "internal",
+        "overloaded",
+        "storage_unavailable",
+        "catalog_unavailable",
+        "payment_system_unavailable",
+        "deadline_exceeded",
+        "signature_invalid",
+    ] {
+        assert!(told.contains(code), "{code}");
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    fn check(node: &Value, document: &Value) {
+        match node {
+            Value::Object(members) => {
+                if let Some(Value::String(target)) = members.get("$ref") {
+                    assert!(document.pointer(&target[1..]).is_some(), "{target}");
+                }
+                members.values().for_each(|member| check(member, document));
+            }
+            Value::Array(elements) => elements.iter().for_each(|element| check(element, document)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let document = document();
+    check(&document, &document);
+}
+
+#[test]
+fn operation_ids_are_unique() {
+    let all = operations(&document());
+    let ids: BTreeSet<_> =
+        all.iter().map(|(_, _, operation)| operation["operationId"].to_string()).collect();
+    assert_eq!(ids.len(), all.len());
+}
+
+#[tokio::test]
+async fn what_is_answered_has_the_members_that_are_documented() {
+    let shop = Shop::open();
+    let document = document();
+    let members = |schema: &str| -> BTreeSet<String> {
+        let properties = &document["components"]["schemas"][schema]["properties"];
+        properties.as_object().unwrap().keys().cloned().collect()
+    };
+    let id = shop.order().await;
+    let confirmed = shop.confirm(&id).await.json;
+    let order = shop.get(&format!("/v1/orders/{id}")).await.json;
+    let product = shop.get("/v1/products/p-1").await.json;
+    let page = shop.get("/v1/orders").await.json;
+    for (schema, body) in [
+        ("Registered", &confirmed),
+        ("Order", &order),
+        ("OrderItem", &order["items"][0]),
+        ("Payment", &order["payment"]),
+        ("Money", &order["total"]),
+        ("Product", &product),
+        ("OrderPage", &page),
+    ] {
+        let answered: BTreeSet<String> = body.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(answered, members(schema), "{schema}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_runs_no_script_but_its_own() {
+    let shop = Shop::open();
+    let page = shop.get("/docs").await;
+    assert_eq!(page.status, 200);
+    assert!(page.header("content-type").starts_with("text/html"));
+    assert!(page.header("content-security-policy").contains("script-src 'self'"));
+    let html = String::from_utf8(page.bytes).unwrap();
+    assert!(!html.contains("http://") && !html.contains("https://"), "{html}");
+    for (path, content_type) in
+        [("/docs/page.js", "text/javascript"), ("/docs/page.css", "text/css")]
+    {
+        assert!(html.contains(path));
+        let file = shop.get(path).await;
+        assert_eq!((file.status.as_u16(), file.header("content-type")), (200, content_type));
+    }
+    let document = shop.get("/openapi.json").await;
+    assert_eq!(
+        (document.status.as_u16(), document.header("content-type")),
+        (200, "application/json")
+    );
+    assert_eq!(document.json["info"]["title"], "OrderService");
+}

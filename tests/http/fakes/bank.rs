@@ -1,0 +1,171 @@
+//! A payment system with moods.
+
+use order_service::core::domain::money::Money;
+use order_service::core::domain::registration::{Ending, Provider, ProviderNumber};
+use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::ports::call::Call;
+use order_service::core::ports::payment::{
+    Callback, CallbackError, Capacity, Concern, Finding, PaymentError, PaymentPort, PaymentRef,
+    PaymentReport, RawCallback, RefundOrder, RegisterOrder, Registered, Rejection, ReportedStatus,
+};
+use order_service::core::ports::unavailable::{Cause, NoAnswer, System};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
+
+/// How a payment system answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mood {
+    #[default]
+    Well,
+    /// Not executed.
+    Open,
+    /// Refuses the order.
+    Refusing,
+    /// Never answers.
+    Hanging,
+}
+
+/// By POST, query, signature, body.
+pub type SeenCallback = (bool, String, Option<String>, Vec<u8>);
+
+#[derive(Debug)]
+pub struct Bank {
+    provider: Provider,
+    pub mood: Mutex<Mood>,
+    pub registered: Mutex<Vec<(RegisterOrder, Call)>>,
+    pub callbacks: Mutex<Vec<SeenCallback>>,
+    refunded: AtomicI64,
+    cancelled: AtomicBool,
+}
+
+impl Bank {
+    pub fn new(provider: Provider) -> Self {
+        Self {
+            provider,
+            mood: Mutex::default(),
+            registered: Mutex::default(),
+            callbacks: Mutex::default(),
+            refunded: AtomicI64::new(0),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    pub fn feel(&self, mood: Mood) {
+        *self.mood.lock().unwrap() = mood;
+    }
+
+    async fn answer(&self) -> Result<(), PaymentError> {
+        let mood = *self.mood.lock().unwrap();
+        match mood {
+            Mood::Well => Ok(()),
+            Mood::Hanging => std::future::pending().await,
+            Mood::Refusing => Err(PaymentError::Rejected(Rejection {
+                code: "5".to_owned(),
+                concerns: Concern::Order,
+            })),
+            Mood::Open => {
+                let system = match self.provider {
+                    Provider::Sber => System::Sber,
+                    Provider::OdnaKassa => System::OdnaKassa,
+                };
+                let retry_after = Some(Duration::from_millis(12_300));
+                let silence = NoAnswer { cause: Cause::BreakerOpen, retry_after };
+                Err(PaymentError::without_answer(system, silence))
+            }
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl PaymentPort for Bank {
+    fn provider(&self) -> Provider {
+        self.provider
+    }
+
+    fn call_limit(&self) -> Duration {
+        Duration::from_secs(15)
+    }
+
+    fn capacity(&self) -> Capacity {
+        Capacity { free: 10, retry_after: Duration::ZERO }
+    }
+
+    fn repeats_safely(&self) -> bool {
+        false
+    }
+
+    async fn register(
+        &self,
+        order: &RegisterOrder,
+        call: &Call,
+    ) -> Result<Registered, PaymentError> {
+        self.answer().await?;
+        self.registered.lock().unwrap().push((order.clone(), call.clone()));
+        Ok(Registered {
+            external_id: format!("ext-{}", order.number),
+            form_url: format!("https://pay.example/{}", order.number),
+            expires_at: None,
+        })
+    }
+
+    async fn payment_status(
+        &self,
+        payment: &PaymentRef,
+        _: &Call,
+    ) -> Result<Finding, PaymentError> {
+        self.answer().await?;
+        let registered = self.registered.lock().unwrap();
+        let Some((order, _)) = registered.iter().find(|(o, _)| o.number == payment.number) else {
+            return Ok(Finding::NotFound);
+        };
+        let status = if self.cancelled.load(Ordering::Relaxed) {
+            ReportedStatus::Over(Ending::Cancelled)
+        } else {
+            ReportedStatus::Paid
+        };
+        Ok(Finding::Found(PaymentReport {
+            number: payment.number.clone(),
+            external_id: payment.external_id.clone(),
+            amount: Some(order.amount),
+            status,
+            refunded: Some(Money::rub(self.refunded.load(Ordering::Relaxed)).unwrap()),
+            form_url: None,
+            expires_at: None,
+        }))
+    }
+
+    async fn cancel(&self, _: &PaymentRef, _: &Call) -> Result<(), PaymentError> {
+        self.answer().await?;
+        self.cancelled.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn refund(&self, refund: &RefundOrder, _: &Call) -> Result<(), PaymentError> {
+        self.answer().await?;
+        self.refunded.fetch_add(refund.amount.minor(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn read_callback(
+        &self,
+        raw: &RawCallback<'_>,
+        _: Timestamp,
+    ) -> Result<Callback, CallbackError> {
+        let signature = raw.signature.map(str::to_owned);
+        let seen = (raw.post, raw.query.to_owned(), signature, raw.body.to_vec());
+        self.callbacks.lock().unwrap().push(seen);
+        if raw.query.contains("forged") {
+            return Err(CallbackError::SignatureInvalid);
+        }
+        if raw.query.contains("nonsense") {
+            return Err(CallbackError::Malformed("no number"));
+        }
+        Ok(Callback {
+            number: ProviderNumber::told("UNKNOWN-01"),
+            event_id: None,
+            kind: "deposited".to_owned(),
+            signed: true,
+        })
+    }
+}

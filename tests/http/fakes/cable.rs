@@ -1,0 +1,114 @@
+//! A store that can be taken away.
+
+use order_service::adapters::out::storage::MemoryStore;
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
+use order_service::core::domain::order::Order;
+use order_service::core::domain::registration::{Provider, ProviderNumber};
+use order_service::core::domain::task::Task;
+use order_service::core::ports::orders::{
+    ClaimRequest, Claimed, Decide, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder, OrderQuery,
+    OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat, TaskView,
+};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The store in memory, behind a cable that can be pulled.
+#[derive(Debug)]
+pub struct Cable {
+    pub store: MemoryStore,
+    pub pulled: AtomicBool,
+    /// What is stored makes no sense.
+    pub corrupt: AtomicBool,
+}
+
+impl Cable {
+    fn check(&self) -> Result<(), StorageError> {
+        if self.pulled.load(Ordering::Relaxed) {
+            return Err(StorageError::Unavailable);
+        }
+        if self.corrupt.load(Ordering::Relaxed) {
+            return Err(StorageError::Corrupt("SELECT secret FROM orders"));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait::async_trait]
+impl OrderStore for Cable {
+    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
+        self.check()?;
+        self.store.place(order, key).await
+    }
+
+    async fn change(
+        &self,
+        id: OrderId,
+        reads: Reads,
+        decide: Decide,
+    ) -> Result<bool, StorageError> {
+        self.check()?;
+        self.store.change(id, reads, decide).await
+    }
+
+    async fn dossier(&self, id: OrderId, scope: &Scope) -> Result<Option<Dossier>, StorageError> {
+        self.check()?;
+        self.store.dossier(id, scope).await
+    }
+
+    async fn list(&self, query: &OrderQuery, scope: &Scope) -> Result<Vec<Dossier>, StorageError> {
+        self.check()?;
+        self.store.list(query, scope).await
+    }
+
+    async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
+        self.check()?;
+        self.store.task(id, scope).await
+    }
+
+    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
+        self.store.tasks(query).await
+    }
+
+    async fn find_order(
+        &self,
+        provider: Provider,
+        number: &ProviderNumber,
+    ) -> Result<Option<OrderId>, StorageError> {
+        self.check()?;
+        self.store.find_order(provider, number).await
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
+        self.store.claim(request).await
+    }
+
+    async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
+        self.store.release_leases(owner).await
+    }
+
+    async fn keep_orphan(&self, entry: InboxEntry) -> Result<bool, StorageError> {
+        self.store.keep_orphan(entry).await
+    }
+
+    async fn find_reply(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
+        self.check()?;
+        self.store.find_reply(key).await
+    }
+
+    async fn keep_reply(&self, key: IdempotencyKey, reply: KeptReply) -> Result<(), StorageError> {
+        self.store.keep_reply(key, reply).await
+    }
+
+    async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
+        self.store.task_stats().await
+    }
+
+    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
+        self.store.prune(tasks, keys).await
+    }
+
+    async fn ping(&self) -> Result<(), StorageError> {
+        self.check()
+    }
+}

@@ -1,0 +1,92 @@
+//! Guards that only show themselves, and a counter at the door.
+
+use order_service::core::ports::systems::{
+    BreakerMode, BreakerState, BreakerView, BulkheadView, SystemControl, SystemView, WindowView,
+};
+use order_service::core::ports::traffic::{Exchange, Shed, Traffic};
+use order_service::core::ports::unavailable::System;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The guards of a system that does nothing.
+#[derive(Debug)]
+pub struct Guards {
+    system: System,
+    pub state: Mutex<BreakerState>,
+    pub mode: Mutex<(BreakerMode, Option<Duration>)>,
+}
+
+impl Guards {
+    pub fn new(system: System) -> Self {
+        let mode = Mutex::new((BreakerMode::Enforce, None));
+        Self { system, state: Mutex::new(BreakerState::Closed), mode }
+    }
+}
+
+impl SystemControl for Guards {
+    fn system(&self) -> System {
+        self.system
+    }
+
+    fn describe(&self) -> SystemView {
+        let window =
+            WindowView { calls: 4, failures: 1, slow: 0, failure_rate: 0.25, slow_rate: 0.0 };
+        SystemView {
+            system: self.system,
+            breaker: BreakerView {
+                state: *self.state.lock().unwrap(),
+                mode: self.mode.lock().unwrap().0,
+                window,
+                retry_after: Duration::from_millis(1_500),
+            },
+            bulkhead: BulkheadView {
+                max_concurrent: 20,
+                in_flight: 2,
+                waiting: 1,
+                rejected_total: 3,
+            },
+            config: vec![("CB_MODE".to_owned(), "enforce".to_owned())],
+        }
+    }
+
+    fn set_mode(&self, mode: BreakerMode, ttl: Option<Duration>) {
+        *self.mode.lock().unwrap() = (mode, ttl);
+    }
+
+    fn reset(&self) {
+        *self.state.lock().unwrap() = BreakerState::Closed;
+    }
+}
+
+/// Method, route, status, code.
+pub type SeenExchange = (String, Option<String>, u16, Option<&'static str>);
+
+/// What was counted at the door.
+#[derive(Debug, Default)]
+pub struct Counter {
+    pub ended: Mutex<Vec<SeenExchange>>,
+    pub began: AtomicU64,
+    pub shed: Mutex<Vec<Shed>>,
+    pub checked: Mutex<Vec<(&'static str, bool)>>,
+}
+
+impl Traffic for Counter {
+    fn began(&self, _: &'static str) {
+        self.began.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn ended(&self, exchange: &Exchange<'_>) {
+        let route = exchange.route.map(str::to_owned);
+        let seen = (exchange.method.to_owned(), route, exchange.status, exchange.code);
+        self.ended.lock().unwrap().push(seen);
+    }
+
+    fn shed(&self, reason: Shed) {
+        self.shed.lock().unwrap().push(reason);
+    }
+
+    fn checked(&self, check: &'static str, ready: bool) {
+        self.checked.lock().unwrap().push((check, ready));
+    }
+}

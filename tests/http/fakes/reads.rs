@@ -1,0 +1,111 @@
+//! Time, chance, the catalog and the recommendations.
+
+use order_service::core::domain::ids::{CustomerId, ProductId};
+use order_service::core::domain::money::{Currency, Money};
+use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::ports::call::Call;
+use order_service::core::ports::catalog::{
+    CatalogError, CatalogPort, CatalogUnavailableError, Offer, Product,
+};
+use order_service::core::ports::clock::{Clock, Entropy};
+use order_service::core::ports::recommendations::{
+    Recommendation, RecommendationsPort, RecommendationsUnavailableError,
+};
+use order_service::core::ports::unavailable::{Cause, NoAnswer};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A clock that moves a microsecond at every look, so that no two orders are of the same moment.
+#[derive(Debug)]
+pub struct Ticking(AtomicI64);
+
+impl Default for Ticking {
+    fn default() -> Self {
+        Self(AtomicI64::new(1_764_500_000_000_000))
+    }
+}
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+#[derive(Debug)]
+pub struct Counting(AtomicU64);
+
+impl Default for Counting {
+    fn default() -> Self {
+        Self(AtomicU64::new(1))
+    }
+}
+
+impl Entropy for Counting {
+    fn bits(&self) -> u128 {
+        let n = u128::from(self.0.fetch_add(1, Ordering::Relaxed));
+        (n << 96) | (n << 8) | n
+    }
+}
+
+/// Sells what begins with `p`, for 100 roubles, until told otherwise.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    pub down: Mutex<Option<NoAnswer>>,
+    /// Served from the cache, of this age.
+    pub stale: Mutex<Option<Duration>>,
+    pub free: AtomicBool,
+    pub hangs: AtomicBool,
+    pub panics: AtomicBool,
+    pub calls: Mutex<Vec<Call>>,
+}
+
+#[async_trait::async_trait]
+impl CatalogPort for Catalog {
+    async fn get_product_details(
+        &self,
+        id: &ProductId,
+        call: &Call,
+    ) -> Result<Offer, CatalogError> {
+        self.calls.lock().unwrap().push(call.clone());
+        assert!(!self.panics.load(Ordering::Relaxed), "as the test wants it");
+        if self.hangs.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        if let Some(NoAnswer { cause, retry_after }) = *self.down.lock().unwrap() {
+            return Err(CatalogUnavailableError { cause, retry_after }.into());
+        }
+        if !id.as_str().starts_with('p') {
+            return Err(CatalogError::NotFound);
+        }
+        let price = if self.free.load(Ordering::Relaxed) { 0 } else { 10_000 };
+        let stale = *self.stale.lock().unwrap();
+        let price = Money::new(price, Currency::RUB).unwrap();
+        Ok(Offer {
+            product: Product { id: id.clone(), name: format!("Product {id}"), price },
+            as_of: Timestamp::from_micros(1_764_499_000_000_000),
+            age: stale.unwrap_or_default(),
+            stale: stale.is_some(),
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Recommender {
+    pub down: Mutex<Option<Cause>>,
+}
+
+#[async_trait::async_trait]
+impl RecommendationsPort for Recommender {
+    async fn get_recommendations(
+        &self,
+        _: &CustomerId,
+        _: &Call,
+    ) -> Result<Vec<Recommendation>, RecommendationsUnavailableError> {
+        if let Some(cause) = *self.down.lock().unwrap() {
+            return Err(RecommendationsUnavailableError { cause });
+        }
+        let product_id = ProductId::parse("p-7").unwrap();
+        Ok(vec![Recommendation { product_id, name: "Product p-7".to_owned() }])
+    }
+}

@@ -1,0 +1,59 @@
+//! Alive, and ready.
+
+use crate::shop::{Shop, Wishes};
+use order_service::core::ports::systems::BreakerState;
+use serde_json::json;
+use std::sync::atomic::Ordering;
+
+#[tokio::test]
+async fn being_alive_depends_on_nothing_outside() {
+    let shop = Shop::open();
+    shop.store.pulled.store(true, Ordering::Relaxed);
+    let reply = shop.get("/health/live").await;
+    assert_eq!((reply.status.as_u16(), &reply.json["status"]), (200, &json!("up")));
+}
+
+#[tokio::test]
+async fn readiness_names_each_check() {
+    let shop = Shop::open();
+    let reply = shop.get("/health/ready").await;
+    assert_eq!((reply.status.as_u16(), &reply.json["status"]), (200, &json!("up")));
+    let checks = reply.json["checks"].as_object().unwrap();
+    let names: Vec<_> = checks.keys().map(String::as_str).collect();
+    assert_eq!(names, ["catalog", "database", "odnakassa", "recommendations", "sber", "shutdown"]);
+    assert_eq!(checks["database"], json!({"status": "up", "required": true}));
+    assert_eq!(
+        checks["sber"],
+        json!({"status": "up", "required": false, "breaker": "closed", "mode": "enforce"})
+    );
+}
+
+#[tokio::test]
+async fn a_lost_database_or_a_coming_end_is_not_ready() {
+    let shop = Shop::open();
+    shop.store.pulled.store(true, Ordering::Relaxed);
+    let reply = shop.get("/health/ready").await;
+    assert_eq!((reply.status.as_u16(), &reply.json["status"]), (503, &json!("down")));
+    assert_eq!(reply.json["checks"]["database"]["status"], "down");
+    assert!(shop.counter.checked.lock().unwrap().contains(&("database", false)));
+    shop.store.pulled.store(false, Ordering::Relaxed);
+    assert_eq!(shop.get("/health/ready").await.status, 200);
+    shop.lifecycle.stop();
+    let reply = shop.get("/health/ready").await;
+    assert_eq!(reply.status, 503);
+    assert_eq!(reply.json["checks"]["shutdown"]["status"], "down");
+}
+
+#[tokio::test]
+async fn an_open_breaker_is_shown_and_counts_only_when_strict() {
+    for (strict, status) in [(false, 200), (true, 503)] {
+        let shop = Shop::with(Wishes { strict, ..Wishes::default() });
+        *shop.guards[0].state.lock().unwrap() = BreakerState::Open;
+        let reply = shop.get("/health/ready").await;
+        assert_eq!(reply.status, status);
+        let sber = &reply.json["checks"]["sber"];
+        assert_eq!((&sber["status"], &sber["breaker"]), (&json!("down"), &json!("open")));
+        *shop.guards[0].state.lock().unwrap() = BreakerState::HalfOpen;
+        assert_eq!(shop.get("/health/ready").await.status, 200);
+    }
+}

@@ -1,0 +1,90 @@
+//! One effect for one idempotency key.
+
+use crate::shop::{Reply, Shop, one_item, request};
+use order_service::core::ports::unavailable::{Cause, NoAnswer};
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
+
+async fn place(shop: &Shop, key: &str, body: &Value) -> Reply {
+    shop.post_with("/v1/orders", body, &[("idempotency-key", key)]).await
+}
+
+async fn orders(shop: &Shop) -> usize {
+    shop.get("/v1/orders").await.json["items"].as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn a_repeat_gets_the_first_reply_byte_for_byte() {
+    let shop = Shop::open();
+    let first = place(&shop, "k-1", &one_item()).await;
+    assert_eq!((first.status.as_u16(), first.header("idempotency-replayed")), (201, ""));
+    shop.confirm(first.json["id"].as_str().unwrap()).await;
+    // The draft's quotes, another order of members: the same key, the same request.
+    let body = json!({"items": [{"quantity": 2, "product_id": "p-1"}], "customer_id": "c-1"});
+    let again = place(&shop, "\"k-1\"", &body).await;
+    assert_eq!((again.status.as_u16(), again.header("idempotency-replayed")), (201, "true"));
+    assert_eq!(again.bytes, first.bytes);
+    assert_eq!(again.header("location"), first.header("location"));
+    assert_eq!(again.header("content-type"), "application/json");
+    assert_eq!(orders(&shop).await, 1);
+}
+
+#[tokio::test]
+async fn another_request_under_the_same_key_is_refused() {
+    let shop = Shop::open();
+    place(&shop, "k-1", &one_item()).await;
+    let mut other = one_item();
+    other["items"][0]["quantity"] = json!(3);
+    let reply = place(&shop, "k-1", &other).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (422, "idempotency_key_reused"));
+    assert_eq!(orders(&shop).await, 1);
+    assert_eq!(place(&shop, "k-2", &other).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_final_refusal_is_kept_and_an_outage_is_not() {
+    let shop = Shop::open();
+    let unknown = json!({"customer_id": "c-1", "items": [{"product_id": "gone", "quantity": 1}]});
+    let first = place(&shop, "k-1", &unknown).await;
+    assert_eq!((first.status.as_u16(), first.code()), (422, "product_not_found"));
+    let again = place(&shop, "k-1", &unknown).await;
+    assert_eq!((again.status.as_u16(), again.header("idempotency-replayed")), (422, "true"));
+    assert_eq!(again.header("content-type"), "application/problem+json");
+    assert_eq!(again.bytes, first.bytes);
+
+    *shop.catalog.down.lock().unwrap() = Some(NoAnswer::new(Cause::TimedOut));
+    assert_eq!(place(&shop, "k-2", &one_item()).await.status, 503);
+    *shop.catalog.down.lock().unwrap() = None;
+    let healed = place(&shop, "k-2", &one_item()).await;
+    assert_eq!((healed.status.as_u16(), healed.header("idempotency-replayed")), (201, ""));
+}
+
+#[tokio::test]
+async fn while_the_first_is_under_way_a_repeat_waits_outside() {
+    let shop = Shop::open();
+    shop.catalog.hangs.store(true, Ordering::Relaxed);
+    let first = request("POST", "/v1/orders", &[("idempotency-key", "k-1")], Some(&one_item()));
+    let serving = shop.send(first);
+    tokio::pin!(serving);
+    assert!(futures_util::poll!(serving.as_mut()).is_pending());
+    let reply = place(&shop, "k-1", &one_item()).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (409, "idempotency_in_progress"));
+    let other = json!({"customer_id": "c-2", "items": [{"product_id": "p-1", "quantity": 1}]});
+    let reply = place(&shop, "k-1", &other).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (422, "idempotency_key_reused"));
+}
+
+#[tokio::test]
+async fn a_malformed_key_is_refused_by_name_and_elsewhere_ignored() {
+    let shop = Shop::open();
+    for bad in ["", "\"\"", "a b", &"x".repeat(256)] {
+        let reply = place(&shop, bad, &one_item()).await;
+        assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"), "{bad}");
+        assert_eq!(reply.pointers(), ["/idempotency-key"]);
+    }
+    let twice = [("idempotency-key", "a"), ("idempotency-key", "b")];
+    assert_eq!(shop.post_with("/v1/orders", &one_item(), &twice).await.status, 400);
+    assert_eq!(orders(&shop).await, 0);
+    assert_eq!(place(&shop, &"x".repeat(255), &one_item()).await.status, 201);
+    assert_eq!(shop.get_with("/v1/orders", &[("idempotency-key", "a b")]).await.status, 200);
+}

@@ -1,0 +1,21 @@
+//! The HTTP door, through the router and the real use cases, over the store in memory and partners
+//! that answer as a test tells them to.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod fakes;
+mod shop;
+
+mod actions;
+mod admin;
+mod connections;
+mod documents;
+mod door;
+mod health;
+mod keys;
+mod listing;
+mod placing;
+mod problems;
+mod reads;
+mod tasks;
+mod webhooks;

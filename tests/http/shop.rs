@@ -1,0 +1,323 @@
+//! A service in one piece, without sockets, and what clients do with it.
+
+use crate::fakes::{Bank, Cable, Catalog, Counter, Counting, Guards, Recommender, Ticking};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt;
+use order_service::adapters::r#in::http::{
+    self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, UseCases,
+};
+use order_service::adapters::out::storage::MemoryStore;
+use order_service::core::domain::ids::{InstanceId, OrderId};
+use order_service::core::domain::policy::PaymentPolicy;
+use order_service::core::domain::registration::Provider;
+use order_service::core::ports::clock::{Clock, Entropy};
+use order_service::core::ports::events::{Events, Unheard};
+use order_service::core::ports::orders::OrderStore;
+use order_service::core::ports::payment::PaymentPort;
+use order_service::core::ports::unavailable::System;
+use order_service::core::use_cases::cancel_order::CancelOrder;
+use order_service::core::use_cases::confirm_order::ConfirmOrder;
+use order_service::core::use_cases::payment_router::PaymentRouter;
+use order_service::core::use_cases::place_order::PlaceOrder;
+use order_service::core::use_cases::poll_task::PollTask;
+use order_service::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
+use order_service::core::use_cases::recommend::Recommend;
+use order_service::core::use_cases::refund_order::RefundOrder;
+use order_service::core::use_cases::run_tasks::RunTasks;
+use order_service::core::use_cases::show_order::ShowOrder;
+use order_service::core::use_cases::show_product::ShowProduct;
+use order_service::core::use_cases::watch::TaskWatch;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
+
+pub struct Shop {
+    pub router: Router,
+    pub app: Arc<App>,
+    pub store: Arc<Cable>,
+    pub catalog: Arc<Catalog>,
+    pub recommender: Arc<Recommender>,
+    pub sber: Arc<Bank>,
+    pub odnakassa: Arc<Bank>,
+    pub guards: Vec<Arc<Guards>>,
+    pub counter: Arc<Counter>,
+    pub lifecycle: Arc<Lifecycle>,
+    pub readiness: Arc<Readiness>,
+}
+
+/// What a test may want otherwise.
+#[derive(Clone, Copy)]
+pub struct Wishes {
+    pub queueing: bool,
+    pub strict: bool,
+    pub max_inflight: usize,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self { queueing: true, strict: false, max_inflight: 64 }
+    }
+}
+
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub bytes: Vec<u8>,
+    pub json: Value,
+}
+
+impl Reply {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub fn code(&self) -> &str {
+        self.json["code"].as_str().unwrap_or_default()
+    }
+
+    /// Where the violations are.
+    pub fn pointers(&self) -> Vec<&str> {
+        let errors = self.json["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
+        errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect()
+    }
+}
+
+pub fn one_item() -> Value {
+    json!({"customer_id": "c-1", "items": [{"product_id": "p-1", "quantity": 2}]})
+}
+
+impl Shop {
+    pub fn open() -> Self {
+        Self::with(Wishes::default())
+    }
+
+    pub fn with(wishes: Wishes) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(Ticking::default());
+        let entropy: Arc<dyn Entropy> = Arc::new(Counting::default());
+        let events: Arc<dyn Events> = Arc::new(Unheard);
+        let store = Arc::new(Cable {
+            store: MemoryStore::new(Arc::clone(&clock)),
+            pulled: AtomicBool::new(false),
+            corrupt: AtomicBool::new(false),
+        });
+        let (catalog, recommender) = (Arc::<Catalog>::default(), Arc::<Recommender>::default());
+        let sber = Arc::new(Bank::new(Provider::Sber));
+        let odnakassa = Arc::new(Bank::new(Provider::OdnaKassa));
+        let guards: Vec<_> =
+            System::ALL.into_iter().map(|system| Arc::new(Guards::new(system))).collect();
+        let (counter, lifecycle) = (Arc::<Counter>::default(), Arc::<Lifecycle>::default());
+        let readiness = Arc::new(Readiness {
+            store: store.clone(),
+            lifecycle: lifecycle.clone(),
+            systems: guards.iter().map(|guards| guards.clone() as _).collect(),
+            probes: Vec::new(),
+            traffic: counter.clone(),
+            strict: wishes.strict,
+        });
+        let outside = Outside { store: store.clone(), clock, entropy, events };
+        let partners = Partners {
+            catalog: catalog.clone(),
+            recommender: recommender.clone(),
+            payments: vec![sber.clone(), odnakassa.clone()],
+        };
+        let can = use_cases(&outside, partners, wishes);
+        let Outside { clock, entropy, events, .. } = outside;
+        let services = Services {
+            store: store.clone(),
+            clock,
+            entropy,
+            events,
+            traffic: counter.clone(),
+            readiness: readiness.clone(),
+            detached: TaskTracker::new(),
+        };
+        let app = App::new(can, services, settings(wishes));
+        let router = http::router(&app);
+        Self {
+            router,
+            app,
+            store,
+            catalog,
+            recommender,
+            sber,
+            odnakassa,
+            guards,
+            counter,
+            lifecycle,
+            readiness,
+        }
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Reply {
+        send(&self.router, request).await
+    }
+
+    pub async fn get(&self, path: &str) -> Reply {
+        self.send(request("GET", path, &[], None)).await
+    }
+
+    pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Reply {
+        self.send(request("GET", path, headers, None)).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+        self.post_with(path, body, &[]).await
+    }
+
+    pub async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Reply {
+        self.send(request("POST", path, headers, Some(body))).await
+    }
+
+    /// POST without a body.
+    pub async fn act(&self, path: &str, headers: &[(&str, &str)]) -> Reply {
+        self.send(request("POST", path, headers, None)).await
+    }
+
+    /// The id of a new order.
+    pub async fn order(&self) -> String {
+        let placed = self.post("/v1/orders", &one_item()).await;
+        assert_eq!(placed.status, 201, "{}", placed.json);
+        placed.json["id"].as_str().unwrap().to_owned()
+    }
+
+    pub async fn confirm(&self, id: &str) -> Reply {
+        self.act(&format!("/v1/orders/{id}/confirm"), &[]).await
+    }
+
+    /// An order whose payer has paid, and we know it.
+    pub async fn paid_order(&self) -> String {
+        use order_service::core::domain::order::OrderStatus;
+        use order_service::core::domain::registration::RegistrationState;
+        use order_service::core::domain::task::TaskState;
+        use order_service::core::ports::orders::{Also, decide};
+        let id = self.order().await;
+        assert_eq!(self.confirm(&id).await.status, 200);
+        let order = OrderId::parse(&id).unwrap();
+        let pay = |dossier: &mut order_service::core::domain::dossier::Dossier,
+                   scene: &order_service::core::ports::orders::Scene| {
+            dossier.order.status = OrderStatus::Paid;
+            dossier.registrations[0].state = RegistrationState::Paid;
+            dossier.registrations[0].paid_at = Some(scene.now);
+            for task in &mut dossier.tasks {
+                task.state = TaskState::Succeeded;
+            }
+            ((), Also::default())
+        };
+        let reads = order_service::core::ports::orders::Reads::Dossier;
+        let store: &dyn OrderStore = &*self.store;
+        decide(store, order, reads, pay).await.unwrap().unwrap();
+        id
+    }
+}
+
+pub async fn send(router: &Router, request: Request<Body>) -> Reply {
+    let response = router.clone().oneshot(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let bytes = body.collect().await.unwrap().to_bytes().to_vec();
+    let json = serde_json::from_slice(&bytes).unwrap_or_default();
+    Reply { status: parts.status, headers: parts.headers, bytes, json }
+}
+
+pub fn request(
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<&Value>,
+) -> Request<Body> {
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    match body {
+        Some(body) => {
+            let request = request.header("content-type", "application/json");
+            request.body(Body::from(body.to_string())).unwrap()
+        }
+        None => request.body(Body::empty()).unwrap(),
+    }
+}
+
+struct Outside {
+    store: Arc<dyn OrderStore>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    events: Arc<dyn Events>,
+}
+
+struct Partners {
+    catalog: Arc<Catalog>,
+    recommender: Arc<Recommender>,
+    payments: Vec<Arc<dyn PaymentPort>>,
+}
+
+fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> UseCases {
+    let Outside { store, clock, entropy, events } = outside;
+    let watch = Arc::<TaskWatch>::default();
+    let tasks = Arc::new(RunTasks {
+        store: store.clone(),
+        router: PaymentRouter::new(partners.payments),
+        policy: Arc::new(policy(wishes)),
+        entropy: entropy.clone(),
+        events: events.clone(),
+        watch: watch.clone(),
+    });
+    UseCases {
+        place_order: PlaceOrder {
+            catalog: partners.catalog.clone(),
+            store: store.clone(),
+            clock: clock.clone(),
+            entropy: entropy.clone(),
+            events: events.clone(),
+            max_price_age: Duration::from_secs(600),
+        },
+        show_order: ShowOrder { store: store.clone() },
+        confirm_order: ConfirmOrder { tasks: tasks.clone() },
+        cancel_order: CancelOrder { tasks: tasks.clone() },
+        refund_order: RefundOrder { tasks: tasks.clone() },
+        poll_task: PollTask { store: store.clone(), watch },
+        show_product: ShowProduct { catalog: partners.catalog, events: events.clone() },
+        recommend: Recommend {
+            recommendations: partners.recommender,
+            events: events.clone(),
+            only_not_executed: true,
+        },
+        receive_callback: ReceiveCallback {
+            tasks,
+            clock: clock.clone(),
+            unsigned: UnsignedHints::default(),
+        },
+    }
+}
+
+fn policy(wishes: Wishes) -> PaymentPolicy {
+    PaymentPolicy {
+        providers: vec![Provider::Sber, Provider::OdnaKassa],
+        return_url: "https://shop.example/paid".to_owned(),
+        queueing: wishes.queueing,
+        unknown_grace: Duration::from_secs(60),
+        poll_interval: Duration::from_secs(30),
+        failover_on_rejected: false,
+        number_prefix: String::new(),
+        sync_wait: Duration::from_secs(10),
+        queue_max: 100,
+        lease: Duration::from_secs(60),
+        backoff: Duration::from_secs(1),
+        backoff_max: Duration::from_secs(60),
+        max_age: Duration::from_secs(86_400),
+        instance: InstanceId::new("test"),
+    }
+}
+
+fn settings(wishes: Wishes) -> Settings {
+    Settings {
+        request_timeout: Duration::from_secs(20),
+        max_inflight_requests: wishes.max_inflight,
+        max_body_bytes: 4_096,
+        return_urls: ReturnUrls { hosts: vec!["shop.example".to_owned()], loopback_http: false },
+    }
+}

@@ -1,0 +1,133 @@
+//! Looking at a task, and waiting for its end.
+
+use crate::fakes::Mood;
+use crate::shop::Shop;
+use serde_json::json;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// An order that hangs at the bank, and its task.
+async fn hanging(shop: &Shop) -> (String, String) {
+    let id = shop.order().await;
+    shop.sber.feel(Mood::Hanging);
+    let path = format!("/v1/orders/{id}/confirm");
+    let reply = shop.act(&path, &[("prefer", "wait=0")]).await;
+    assert_eq!(reply.status, 202);
+    (id, reply.header("location").to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_tells_how_far_it_has_come() {
+    let shop = Shop::open();
+    let (id, path) = hanging(&shop).await;
+    let reply = shop.get(&path).await;
+    assert_eq!(reply.status, 200);
+    let task = &reply.json;
+    assert_eq!(
+        *task,
+        json!({
+            "task_id": task["task_id"],
+            "kind": "register_payment",
+            "order_id": id,
+            "status": "running",
+            "reason": null,
+            "attempts": task["attempts"],
+            "created_at": task["created_at"],
+            "updated_at": task["updated_at"],
+            "next_attempt_at": null,
+            "result": null,
+            "error": null,
+        })
+    );
+    assert_eq!(reply.header("retry-after"), "1");
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let known = [("if-none-match", reply.header("etag"))];
+    assert_eq!(shop.get_with(&path, &known).await.status, 304);
+}
+
+#[tokio::test]
+async fn a_queued_task_says_why_it_waits_and_until_when() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    shop.sber.feel(Mood::Open);
+    shop.odnakassa.feel(Mood::Open);
+    let reply = shop.confirm(&id).await;
+    let task = shop.get(reply.header("location")).await;
+    assert_eq!(
+        (&task.json["status"], &task.json["reason"]),
+        (&json!("queued"), &json!("breaker_open"))
+    );
+    assert!(task.json["next_attempt_at"].is_string());
+    let wait: u64 = task.header("retry-after").parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+}
+
+#[tokio::test]
+async fn a_final_task_shows_its_result_or_its_error_and_no_retry_after() {
+    let shop = Shop::open();
+    let id = shop.order().await;
+    shop.sber.feel(Mood::Refusing);
+    shop.confirm(&id).await;
+    let tasks = order_service::core::ports::orders::TaskQuery { limit: 1, ..Default::default() };
+    let store: &dyn order_service::core::ports::orders::OrderStore = &*shop.store;
+    let failed = store.tasks(&tasks).await.unwrap()[0].id;
+    let reply = shop.get_with(&format!("/v1/tasks/{failed}"), &[("accept-language", "ru")]).await;
+    assert_eq!(reply.json["status"], "failed");
+    assert_eq!(
+        reply.json["error"],
+        json!({"code": "payment_rejected", "detail": "Платёжная система отклонила заказ."})
+    );
+    assert_eq!(reply.header("retry-after"), "");
+    assert_eq!(reply.header("vary"), "accept-language");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_poll_waits_as_long_as_asked_and_at_most_30_seconds() {
+    let shop = Shop::open();
+    let (_, path) = hanging(&shop).await;
+    let took = async |query: &str, headers: &[(&str, &str)]| {
+        let began = Instant::now();
+        let reply = shop.get_with(&format!("{path}{query}"), headers).await;
+        assert_eq!(reply.status, 200);
+        (began.elapsed().as_millis(), reply.header("preference-applied").to_owned())
+    };
+    let applied = |text: &str| text.to_owned();
+    assert_eq!(took("?wait=250ms", &[]).await, (250, applied("")));
+    assert_eq!(took("?wait=2", &[]).await, (2_000, applied("")));
+    assert_eq!(took("", &[("prefer", "wait=3")]).await, (3_000, applied("wait=3")));
+    assert_eq!(took("?wait=1s", &[("prefer", "wait=9")]).await, (1_000, applied("")));
+    let deadline = [("request-timeout", "500")];
+    assert_eq!(took("?wait=9s", &deadline).await, (450, applied("")));
+    // Longer than REQUEST_TIMEOUT, which does not bind it, and cut to 30 s.
+    let shop = Shop::open();
+    let (_, path) = hanging(&shop).await;
+    let began = Instant::now();
+    shop.get(&format!("{path}?wait=10m")).await;
+    assert!(began.elapsed() <= Duration::from_secs(30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_poll_ends_when_the_service_stops() {
+    let shop = Shop::open();
+    let (_, path) = hanging(&shop).await;
+    let path = format!("{path}?wait=30s");
+    let poll = shop.get(&path);
+    tokio::pin!(poll);
+    assert!(timeout(Duration::from_secs(1), poll.as_mut()).await.is_err());
+    shop.lifecycle.stop();
+    let reply = timeout(Duration::from_millis(1), poll).await.unwrap();
+    assert_eq!((reply.status.as_u16(), &reply.json["status"]), (200, &json!("running")));
+}
+
+#[tokio::test]
+async fn what_is_not_a_task_does_not_exist_and_a_malformed_wait_is_refused() {
+    let shop = Shop::open();
+    for id in ["1", "0", "-1", "x", "9007199254740993", "1.0", "01"] {
+        let reply = shop.get(&format!("/v1/tasks/{id}")).await;
+        assert_eq!((reply.status.as_u16(), reply.code()), (404, "task_not_found"), "{id}");
+    }
+    for query in ["wait=soon", "wait=", "wait=-1", "wait=1&wait=2", "await=1"] {
+        let reply = shop.get(&format!("/v1/tasks/1?{query}")).await;
+        assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"), "{query}");
+    }
+}
