@@ -37,6 +37,7 @@ const HOUSE: &[Room] = &[
     room("adapters::out::sampler", &["core::ports"], &["tokio::time"]),
     room("adapters::out::health", &["core::ports", "adapters::out::http_client"], &["tokio"]),
     room("adapters::out::process", &["core::domain", "core::ports"], &["getrandom"]),
+    room("adapters::out::settle", &["core::ports", "adapters::resilience", "adapters::out::alarm"], &["tracing"]),
     room("adapters::out::signature", &[], &["hmac", "sha2", "secrecy", "webpki", "rustls_pki_types"]),
     room("adapters::out::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::out::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
@@ -74,6 +75,7 @@ const PAYMENT_VENDOR: &[&str] = &[
     "adapters::resilience",
     "adapters::out::http_client",
     "adapters::out::alarm",
+    "adapters::out::settle",
     "adapters::out::signature",
 ];
 #[rustfmt::skip]

@@ -5,6 +5,7 @@ pub mod health;
 pub mod http_client;
 pub mod process;
 pub mod sampler;
+pub mod settle;
 pub mod signature;
 
 pub mod catalog;

@@ -29,6 +29,12 @@ impl Deadline {
         self.0.saturating_duration_since(Instant::now())
     }
 
+    /// For spans.
+    #[must_use]
+    pub fn remaining_ms(self) -> u64 {
+        u64::try_from(self.remaining().as_millis()).unwrap_or(u64::MAX)
+    }
+
     #[must_use]
     pub fn earlier(self, other: Self) -> Self {
         self.min(other)

@@ -6,7 +6,7 @@ use crate::adapters::resilience::outcome::Failed;
 use crate::core::ports::payment::{
     Concern, Finding, PaymentError, RegisterOrder, Registered, Rejection, ReportedStatus,
 };
-use crate::core::ports::unavailable::{Cause, NoAnswer, System};
+use crate::core::ports::unavailable::{Cause, NoAnswer};
 use http::StatusCode;
 use std::time::Duration;
 
@@ -110,43 +110,4 @@ fn rejected(code: &str, concerns: Concern) -> Failure {
 
 pub(super) fn unreadable() -> Failure {
     Cause::Unreadable.into()
-}
-
-pub(super) fn told(failure: Failure) -> PaymentError {
-    match failure {
-        Failed::NoAnswer(silence) => PaymentError::without_answer(System::OdnaKassa, silence),
-        Failed::Answered(error) => error,
-    }
-}
-
-/// The word for the alarm, when a person has to look at our configuration.
-pub(super) fn alarm_sign(error: &PaymentError) -> Option<&str> {
-    match error {
-        PaymentError::NotExecuted(unavailable) if unavailable.cause == Cause::Misdirected => {
-            Some(unavailable.cause.as_str())
-        }
-        PaymentError::Rejected(Rejection { code, concerns: Concern::Account }) => Some(code),
-        PaymentError::NotExecuted(_)
-        | PaymentError::Unknown(_)
-        | PaymentError::Duplicate
-        | PaymentError::Rejected(_) => None,
-    }
-}
-
-/// For the span.
-pub(super) fn description(error: &PaymentError) -> String {
-    match error {
-        PaymentError::NotExecuted(unavailable)
-            if matches!(
-                unavailable.cause,
-                Cause::BreakerOpen | Cause::ProbesTaken | Cause::ForcedOpen
-            ) =>
-        {
-            "circuit open".to_owned()
-        }
-        PaymentError::NotExecuted(_)
-        | PaymentError::Unknown(_)
-        | PaymentError::Duplicate
-        | PaymentError::Rejected(_) => error.to_string(),
-    }
 }

@@ -7,6 +7,7 @@ mod wire;
 
 use crate::adapters::out::alarm::ConfigAlarm;
 use crate::adapters::out::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::out::settle::settle;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig};
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::deadline::CallTimeout;
@@ -29,7 +30,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use tracing::{Span, instrument};
+use tracing::instrument;
 use wire::Payment;
 
 #[derive(Debug, Clone)]
@@ -131,7 +132,8 @@ impl PaymentPort for OdnaKassaAdapter {
     }
 
     #[instrument(name = "OdnaKassaAdapter.Register", target = "odnakassa-adapter", skip_all, fields(
-        external.system = "odnakassa", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        external.system = "odnakassa", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
         otel.status_code, otel.status_description,
     ))]
     async fn register(
@@ -149,7 +151,8 @@ impl PaymentPort for OdnaKassaAdapter {
     }
 
     #[instrument(name = "OdnaKassaAdapter.PaymentStatus", target = "odnakassa-adapter", skip_all, fields(
-        external.system = "odnakassa", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        external.system = "odnakassa", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
         retry.attempts, otel.status_code, otel.status_description,
     ))]
     async fn payment_status(
@@ -173,7 +176,8 @@ impl PaymentPort for OdnaKassaAdapter {
     }
 
     #[instrument(name = "OdnaKassaAdapter.Cancel", target = "odnakassa-adapter", skip_all, fields(
-        external.system = "odnakassa", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        external.system = "odnakassa", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
         otel.status_code, otel.status_description,
     ))]
     async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError> {
@@ -187,7 +191,8 @@ impl PaymentPort for OdnaKassaAdapter {
     }
 
     #[instrument(name = "OdnaKassaAdapter.Refund", target = "odnakassa-adapter", skip_all, fields(
-        external.system = "odnakassa", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        external.system = "odnakassa", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
         otel.status_code, otel.status_description,
     ))]
     async fn refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), PaymentError> {
@@ -294,15 +299,7 @@ impl OdnaKassaAdapter {
         }
     }
 
-    /// The failure in the core's words; alarms and the span hear of it on the way.
     fn settle(&self, failure: Failure) -> PaymentError {
-        let error = classify::told(failure);
-        if let Some(sign) = classify::alarm_sign(&error) {
-            self.alarm.raise(sign);
-        }
-        Span::current()
-            .record("otel.status_code", "ERROR")
-            .record("otel.status_description", classify::description(&error));
-        error
+        settle(System::OdnaKassa, &self.alarm, failure)
     }
 }

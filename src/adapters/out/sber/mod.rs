@@ -7,6 +7,7 @@ mod wire;
 
 use crate::adapters::out::alarm::ConfigAlarm;
 use crate::adapters::out::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::out::settle::settle;
 use crate::adapters::out::signature::RsaKey;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig};
 use crate::adapters::resilience::clock::Clock;
@@ -30,7 +31,7 @@ use secrecy::SecretString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tracing::{Span, instrument};
+use tracing::instrument;
 use wire::{Fields, Reply};
 
 /// Which generation of the gateway is spoken (`SBER_PROTOCOL`).
@@ -164,7 +165,8 @@ impl PaymentPort for SberAdapter {
     }
 
     #[instrument(name = "SberAdapter.Register", target = "sber-adapter", skip_all, fields(
-        external.system = "sber", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        external.system = "sber", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
         otel.status_code, otel.status_description,
     ))]
     async fn register(
@@ -182,7 +184,8 @@ impl PaymentPort for SberAdapter {
     }
 
     #[instrument(name = "SberAdapter.PaymentStatus", target = "sber-adapter", skip_all, fields(
-        external.system = "sber", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        external.system = "sber", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
         retry.attempts, otel.status_code, otel.status_description,
     ))]
     async fn payment_status(
@@ -206,7 +209,8 @@ impl PaymentPort for SberAdapter {
     }
 
     #[instrument(name = "SberAdapter.Cancel", target = "sber-adapter", skip_all, fields(
-        external.system = "sber", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        external.system = "sber", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
         otel.status_code, otel.status_description,
     ))]
     async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError> {
@@ -220,7 +224,8 @@ impl PaymentPort for SberAdapter {
     }
 
     #[instrument(name = "SberAdapter.Refund", target = "sber-adapter", skip_all, fields(
-        external.system = "sber", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        external.system = "sber", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
         otel.status_code, otel.status_description,
     ))]
     async fn refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), PaymentError> {
@@ -303,15 +308,7 @@ impl SberAdapter {
         Reply::parse(&reply.body().await?).ok_or_else(classify::unreadable)
     }
 
-    /// The failure in the core's words; alarms and the span hear of it on the way.
     fn settle(&self, failure: Failure) -> PaymentError {
-        let error = classify::told(failure);
-        if let Some(sign) = classify::alarm_sign(&error) {
-            self.alarm.raise(sign);
-        }
-        Span::current()
-            .record("otel.status_code", "ERROR")
-            .record("otel.status_description", classify::description(&error));
-        error
+        settle(System::Sber, &self.alarm, failure)
     }
 }
