@@ -43,7 +43,7 @@ const HOUSE: &[Room] = &[
     room("adapters::out::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::out::catalog", VENDOR, CACHED_VENDOR_CRATES),
     room("adapters::out::recommendations", VENDOR, VENDOR_CRATES),
-    room("adapters::out::storage", &["core::domain", "core::ports"], &["async_trait", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
+    room("adapters::out::storage", &["core::domain", "core::ports"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
     room("adapters::metrics", &["core::domain", "core::ports", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time"]),
 
     // the doors know the core only
@@ -231,4 +231,23 @@ fn no_file_tells_on_which_machine_it_was_written() {
         }
     }
     assert_none(&faults);
+}
+
+#[test]
+fn every_invariant_names_tests_that_exist() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let invariants = page.split("## Invariants").nth(1).unwrap().split("\n## ").next().unwrap();
+    let sources: String = ["src", "tests"]
+        .iter()
+        .flat_map(|folder| files_below(folder))
+        .filter_map(|file| fs::read_to_string(file).ok())
+        .collect();
+    let rows = invariants.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let named = rows.flat_map(|row| row.rsplit(" | ").next().unwrap_or_default().split('`'));
+    let (files, tests): (Vec<_>, Vec<_>) = named
+        .filter(|word| word.contains(['_', '/']) && !word.contains(' '))
+        .partition(|w| w.contains('/'));
+    let lost = tests.into_iter().filter(|name| !sources.contains(&format!("fn {name}(")));
+    let gone = files.into_iter().filter(|file| !file.contains('*') && !root().join(file).exists());
+    assert_none(&lost.chain(gone).map(|name| format!("there is no {name}")).collect::<Vec<_>>());
 }
