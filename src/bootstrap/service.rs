@@ -174,6 +174,9 @@ fn app(parts: &Parts) -> Arc<App> {
     };
     let limits = &parts.config.service.limits;
     parts.metrics.concurrency_limit(limits.max_inflight_requests);
+    for (method, route) in http::documented_routes() {
+        parts.metrics.declare_route(method, &route);
+    }
     let settings = Settings {
         request_timeout: limits.request_timeout,
         max_inflight_requests: limits.max_inflight_requests,

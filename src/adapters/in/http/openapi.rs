@@ -71,6 +71,15 @@ pub fn openapi_json() -> String {
     Document::openapi().to_pretty_json().expect("strings and numbers under string keys")
 }
 
+/// Every documented operation, as (method, route).
+pub fn documented_routes() -> Vec<(&'static str, String)> {
+    let mut paths = Document::openapi().paths.paths;
+    let routes = paths.iter_mut().flat_map(|(path, item)| {
+        operations(item).map(|(method, _)| (method, path.clone())).collect::<Vec<_>>()
+    });
+    routes.map(|(method, path)| (if method == "get" { "GET" } else { "POST" }, path)).collect()
+}
+
 pub async fn openapi() -> Response {
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static("application/json")),
