@@ -14,14 +14,17 @@ fn client() -> Client {
 }
 
 fn client_heard_by(events: Arc<dyn Events>) -> Client {
-    let config = HttpConfig {
-        base_url: base_url("http://127.0.0.1").unwrap(),
+    build(&config("http://127.0.0.1"), events).unwrap()
+}
+
+fn config(url: &str) -> HttpConfig {
+    HttpConfig {
+        base_url: base_url(url).unwrap(),
         connect_timeout: Duration::from_secs(1),
         read_timeout: Duration::from_millis(200),
         max_concurrent: 2,
         ca_file: None,
-    };
-    build(&config, events).unwrap()
+    }
 }
 
 /// Answers its first connection with `answer` and closes it; returns what it was asked.
@@ -67,6 +70,34 @@ async fn a_connection_that_was_never_made_is_harmless() {
     let url = format!("http://{}/x", listener.local_addr().unwrap());
     drop(listener);
     assert_eq!(get(&url).await.unwrap_err(), Cause::Unreachable);
+}
+
+/// Whatever goes wrong before TLS is up, not a byte of the request has left.
+#[tokio::test]
+async fn a_handshake_that_stalls_or_fails_is_harmless() {
+    let mut config = config("https://127.0.0.1");
+    config.connect_timeout = Duration::from_millis(100);
+    config.ca_file = Some(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/src/adapters/out/signature/certificate.pem").into(),
+    );
+    let client = build(&config, Arc::new(Unheard)).unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let stalled = format!("https://{}/x", silent.local_addr().unwrap());
+    let (plain, _) = serve_once(b"HTTP/1.1 400 Speak plainly\r\n\r\n".to_vec()).await;
+    for url in [stalled, plain.replace("http:", "https:")] {
+        let failed = client.send(client.get(url), None).await;
+        assert_eq!(failed.unwrap_err(), Cause::Unreachable);
+    }
+}
+
+#[test]
+fn a_ca_file_that_is_none_is_named() {
+    let mut config = config("https://127.0.0.1");
+    for file in ["no/such/file.pem", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")] {
+        config.ca_file = Some(file.into());
+        let refused = build(&config, Arc::new(Unheard)).unwrap_err().to_string();
+        assert!(refused.contains(file), "{refused}");
+    }
 }
 
 #[tokio::test]
