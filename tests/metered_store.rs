@@ -1,5 +1,7 @@
 //! The storage as the metrics see it: every operation timed, the tasks counted, nothing in the way.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use order_service::adapters::metrics::{BuildInfo, MeteredStore, Metrics};
 use order_service::adapters::out::storage::MemoryStore;
 use order_service::core::domain::ids::OrderId;

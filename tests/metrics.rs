@@ -1,5 +1,7 @@
 //! The metrics as a scraper sees them, held against the page that people read: docs/metrics.md.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use order_service::adapters::metrics::{BuildInfo, Metrics, labels};
 use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig};
 use order_service::adapters::resilience::clock::Clock;

@@ -1,5 +1,7 @@
 //! The recommender's adapter against a partner that answers, lies and falls silent.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod stub_partner;
 
 use order_service::adapters::out::http_client::base_url;

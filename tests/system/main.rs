@@ -1,6 +1,8 @@
 //! The whole service from outside: the real binary on a real database, simulated partners on real
 //! sockets, and nothing known of its inside.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod deaths;
 mod journey;
 mod outages;

@@ -244,11 +244,14 @@ pub struct KeptReply {
     pub body: Vec<u8>,
 }
 
+/// Makes status and body of the reply to a placed order.
+pub type Render = Box<dyn Fn(&Order) -> (u16, Vec<u8>) + Send + Sync>;
+
 /// How to make the reply of a placed order, once the database has told its time.
 pub struct KeyedOrder {
     pub key: IdempotencyKey,
     pub fingerprint: [u8; 32],
-    pub render: Box<dyn Fn(&Order) -> (u16, Vec<u8>) + Send + Sync>,
+    pub render: Render,
 }
 
 impl fmt::Debug for KeyedOrder {
