@@ -20,6 +20,7 @@ use crate::core::ports::traffic::Traffic;
 use crate::core::ports::unavailable::System;
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
+use crate::core::use_cases::operate_tasks::OperateTasks;
 use crate::core::use_cases::payment_router::PaymentRouter;
 use crate::core::use_cases::place_order::PlaceOrder;
 use crate::core::use_cases::poll_task::PollTask;
@@ -193,6 +194,8 @@ fn desk(parts: &Parts, readiness: Arc<Readiness>) -> Arc<Desk> {
     let (metrics, store) = (Arc::clone(&parts.metrics), Arc::clone(&parts.store));
     Arc::new(Desk {
         systems: parts.partners.controls.clone(),
+        operate_tasks: OperateTasks { tasks: Arc::clone(&parts.tasks) },
+        detached: parts.detached.clone(),
         metrics: Box::new(move || {
             let (metrics, store) = (Arc::clone(&metrics), Arc::clone(&store));
             Box::pin(async move {

@@ -1,17 +1,21 @@
 //! The operator's door.
 
-use crate::fakes::Counting;
+use crate::fakes::{Counting, Mood};
 use crate::shop::{Reply, Shop, request, send};
 use axum::Router;
 use order_service::adapters::r#in::admin::{Desk, router};
 use order_service::core::ports::systems::{BreakerMode, BreakerState};
+use order_service::core::use_cases::operate_tasks::OperateTasks;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::task::TaskTracker;
 
 fn admin(shop: &Shop, token: Option<&str>) -> Router {
     router(&Arc::new(Desk {
         systems: shop.guards.iter().map(|guards| guards.clone() as _).collect(),
+        operate_tasks: OperateTasks { tasks: shop.tasks.clone() },
+        detached: TaskTracker::new(),
         metrics: Box::new(|| {
             Box::pin(async { ("text/plain; version=0.0.4", "up 1\n".to_owned()) })
         }),
@@ -109,4 +113,79 @@ async fn a_breaker_is_reset_and_what_is_wrong_is_refused() {
     assert_eq!((reply.status.as_u16(), reply.code()), (404, "not_found"));
     let reply = send(&router, request("DELETE", "/admin/systems", &[], None)).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (405, "method_not_allowed"));
+}
+
+/// An order whose registration nobody executed, and its task.
+async fn stuck(shop: &Shop) -> (String, i64) {
+    let id = shop.order().await;
+    shop.sber.feel(Mood::Open);
+    shop.odnakassa.feel(Mood::Open);
+    let task = shop.confirm(&id).await.json["task_id"].as_i64().unwrap();
+    (id, task)
+}
+
+#[tokio::test]
+async fn tasks_are_listed_newest_first_page_by_page() {
+    let shop = Shop::open();
+    let router = admin(&shop, None);
+    let mut tasks = Vec::new();
+    for _ in 0..3 {
+        tasks.insert(0, stuck(&shop).await.1);
+    }
+    let get = async |path: String| send(&router, request("GET", &path, &[], None)).await;
+    let first = get("/admin/tasks?status=queued&limit=2".to_owned()).await;
+    assert_eq!(first.status, 200);
+    let cursor = first.json["next_cursor"].as_str().unwrap();
+    let second = get(format!("/admin/tasks?status=queued&limit=2&cursor={cursor}")).await;
+    assert!(second.json["next_cursor"].is_null());
+    let ids = |reply: &Reply| -> Vec<i64> {
+        let items = reply.json["items"].as_array().unwrap().iter();
+        items.map(|task| task["task_id"].as_i64().unwrap()).collect()
+    };
+    assert_eq!([ids(&first), ids(&second)].concat(), tasks);
+    assert!(ids(&get("/admin/tasks?status=review".to_owned()).await).is_empty());
+    for bad in ["status=lost", "limit=0", "cursor=x", "kind=all"] {
+        assert_eq!(get(format!("/admin/tasks?{bad}")).await.status, 400, "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_given_up_once_and_a_final_one_not_at_all() {
+    let shop = Shop::open();
+    let router = admin(&shop, None);
+    let (id, task) = stuck(&shop).await;
+    let path = |verb: &str| format!("/admin/tasks/{task}/{verb}");
+    let retried = send(&router, request("POST", &path("retry"), &[], None)).await;
+    assert_eq!((retried.status.as_u16(), &retried.json["status"]), (200, &json!("queued")));
+    let why = json!({"reason": "the customer called"});
+    let given_up = send(&router, request("POST", &path("cancel"), &[], Some(&why))).await;
+    assert_eq!((given_up.status.as_u16(), &given_up.json["status"]), (200, &json!("cancelled")));
+    assert_eq!(shop.get(&format!("/v1/orders/{id}")).await.json["status"], "new");
+    for verb in ["retry", "cancel"] {
+        let reply = send(&router, request("POST", &path(verb), &[], None)).await;
+        assert_eq!((reply.status.as_u16(), reply.code()), (409, "operation_refused"), "{verb}");
+    }
+    let actions: Vec<_> = shop.store.store.audit().into_iter().map(|entry| entry.action).collect();
+    assert_eq!(actions, ["retry", "cancel"]);
+}
+
+#[tokio::test]
+async fn an_unknown_outcome_is_resolved_with_a_reason_and_not_without() {
+    let shop = Shop::open();
+    let router = admin(&shop, None);
+    let (_, task) = stuck(&shop).await;
+    let path = format!("/admin/tasks/{task}/resolve");
+    for (body, pointers) in [
+        (json!({}), vec!["/finding", "/reason"]),
+        (json!({"finding": "maybe", "reason": " "}), vec!["/finding", "/reason"]),
+        (json!({"finding": "executed", "reason": "x", "by": "me"}), vec!["/by"]),
+    ] {
+        let reply = send(&router, request("POST", &path, &[], Some(&body))).await;
+        assert_eq!((reply.status.as_u16(), reply.pointers()), (400, pointers), "{body}");
+    }
+    let body = json!({"finding": "not_executed", "reason": "asked the bank"});
+    let reply = send(&router, request("POST", &path, &[], Some(&body))).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (409, "operation_refused"));
+    let reply = send(&router, request("POST", "/admin/tasks/7/retry", &[], None)).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (404, "task_not_found"));
 }

@@ -88,3 +88,47 @@ async fn a_malformed_key_is_refused_by_name_and_elsewhere_ignored() {
     assert_eq!(place(&shop, &"x".repeat(255), &one_item()).await.status, 201);
     assert_eq!(shop.get_with("/v1/orders", &[("idempotency-key", "a b")]).await.status, 200);
 }
+
+#[tokio::test]
+async fn a_refund_is_made_once_for_its_key() {
+    let shop = Shop::open();
+    let id = shop.paid_order().await;
+    let path = format!("/v1/orders/{id}/refund");
+    let part = json!({"amount": {"amount": 5_000, "currency": "RUB"}});
+    let refund = async |key: &str, body: &Value| {
+        shop.post_with(&path, body, &[("idempotency-key", key)]).await
+    };
+    let first = refund("r-1", &part).await;
+    assert_eq!(first.status, 200, "{}", first.json);
+    let again = refund("r-1", &part).await;
+    assert_eq!((again.status.as_u16(), again.header("idempotency-replayed")), (200, "true"));
+    assert_eq!(again.bytes, first.bytes);
+    let other = refund("r-1", &json!({})).await;
+    assert_eq!((other.status.as_u16(), other.code()), (422, "idempotency_key_reused"));
+
+    let much = json!({"amount": {"amount": 15_001, "currency": "RUB"}});
+    let refused = refund("r-2", &much).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (422, "refund_exceeds_payment"));
+    let again = refund("r-2", &much).await;
+    assert_eq!((&again.bytes, again.header("idempotency-replayed")), (&refused.bytes, "true"));
+
+    let order = shop.get(&format!("/v1/orders/{id}")).await.json;
+    assert_eq!(order["payment"]["refunded"]["amount"], 5_000);
+}
+
+#[tokio::test]
+async fn a_refund_under_way_is_known_by_its_task() {
+    let shop = Shop::open();
+    let id = shop.paid_order().await;
+    let path = format!("/v1/orders/{id}/refund");
+    let key = [("idempotency-key", "r-1")];
+    shop.sber.feel(crate::fakes::Mood::Open);
+    let first = shop.act(&path, &key).await;
+    assert_eq!(first.status, 202, "{}", first.json);
+    let again = shop.act(&path, &key).await;
+    assert_eq!((again.status.as_u16(), again.header("idempotency-replayed")), (202, "true"));
+    assert_eq!(again.bytes, first.bytes);
+    assert_eq!(again.header("location"), first.header("location"));
+    let other = shop.act(&path, &[("idempotency-key", "r-2")]).await;
+    assert_eq!((other.status.as_u16(), other.code()), (409, "refund_in_progress"));
+}

@@ -48,6 +48,7 @@ pub struct Shop {
     pub counter: Arc<Counter>,
     pub lifecycle: Arc<Lifecycle>,
     pub readiness: Arc<Readiness>,
+    pub tasks: Arc<RunTasks>,
 }
 
 /// What a test may want otherwise.
@@ -125,7 +126,7 @@ impl Shop {
             recommender: recommender.clone(),
             payments: vec![sber.clone(), odnakassa.clone()],
         };
-        let can = use_cases(&outside, partners, wishes);
+        let (can, tasks) = use_cases(&outside, partners, wishes);
         let Outside { clock, entropy, events, .. } = outside;
         let services = Services {
             store: store.clone(),
@@ -150,6 +151,7 @@ impl Shop {
             counter,
             lifecycle,
             readiness,
+            tasks,
         }
     }
 
@@ -255,7 +257,7 @@ struct Partners {
     payments: Vec<Arc<dyn PaymentPort>>,
 }
 
-fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> UseCases {
+fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> (UseCases, Arc<RunTasks>) {
     let Outside { store, clock, entropy, events } = outside;
     let watch = Arc::<TaskWatch>::default();
     let tasks = Arc::new(RunTasks {
@@ -266,7 +268,7 @@ fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> UseCases 
         events: events.clone(),
         watch: watch.clone(),
     });
-    UseCases {
+    let can = UseCases {
         place_order: PlaceOrder {
             catalog: partners.catalog.clone(),
             store: store.clone(),
@@ -287,11 +289,12 @@ fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> UseCases 
             only_not_executed: true,
         },
         receive_callback: ReceiveCallback {
-            tasks,
+            tasks: tasks.clone(),
             clock: clock.clone(),
             unsigned: UnsignedHints::default(),
         },
-    }
+    };
+    (can, tasks)
 }
 
 fn policy(wishes: Wishes) -> PaymentPolicy {

@@ -7,10 +7,35 @@ use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::task::TaskState;
 use crate::core::ports::call::Call;
-use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, decide};
+use crate::core::ports::orders::{
+    Also, IdempotencyKey, KeptReply, Reads, Scene, Scope, StorageError, decide,
+};
 use crate::core::use_cases::run_tasks::{LOOK_AGAIN, Reply, Rested, Run, RunTasks};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The idempotency key of a refund: its reply is committed with the task, so that no crash comes
+/// between the effect and the memory of it.
+pub struct KeyedRefund {
+    pub key: IdempotencyKey,
+    pub fingerprint: [u8; 32],
+    /// The reply that the task stands for until its end.
+    pub render: Box<dyn Fn(TaskId) -> (u16, Vec<u8>) + Send + Sync>,
+}
+
+impl fmt::Debug for KeyedRefund {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyedRefund").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl KeyedRefund {
+    fn reply(&self, task: TaskId) -> (IdempotencyKey, KeptReply) {
+        let (status, body) = (self.render)(task);
+        (self.key.clone(), KeptReply { fingerprint: self.fingerprint, status, body })
+    }
+}
 
 #[derive(Debug)]
 pub struct Refund {
@@ -18,6 +43,7 @@ pub struct Refund {
     pub scope: Scope,
     /// All that is left, if not said.
     pub amount: Option<Money>,
+    pub keyed: Option<KeyedRefund>,
     pub call: Call,
 }
 
@@ -83,13 +109,16 @@ impl RefundOrder {
         let desk = self.tasks.desk(task_id, token, Round::default());
         let (scope, amount) = (ask.scope.clone(), ask.amount);
         let trace = ask.call.trace.as_ref().map(ToString::to_string);
+        let reply = ask.keyed.as_ref().map(|keyed| keyed.reply(task_id));
         let decision = move |dossier: &mut Dossier, scene: &Scene| {
             if !scope.allows(&dossier.order.customer_id) {
                 return (None, Also::default());
             }
             let turn = desk.turn(scene, true);
             let asker = Asker { turn, return_url: None, trace: trace.as_deref() };
-            (Some(dossier.refund(&asker, amount)), Also::default())
+            let asked = dossier.refund(&asker, amount);
+            let reply = reply.clone().filter(|_| matches!(asked, RefundAsked::Begun(_)));
+            (Some(asked), Also { reply, ..Also::default() })
         };
         let asked = decide(self.tasks.store.as_ref(), ask.order_id, Reads::Dossier, decision)
             .await?

@@ -2,6 +2,7 @@
 //! Whenever a token is set, everything but metrics and health asks for it.
 
 mod systems;
+mod tasks;
 mod token;
 
 use crate::adapters::r#in::http::body::BodyLimit;
@@ -13,6 +14,7 @@ use crate::adapters::r#in::http::problem::Problem;
 use crate::core::ports::clock::Entropy;
 use crate::core::ports::systems::SystemControl;
 use crate::core::ports::traffic::Uncounted;
+use crate::core::use_cases::operate_tasks::OperateTasks;
 use axum::Router;
 use axum::extract::{FromRef, State};
 use axum::middleware::from_fn_with_state;
@@ -26,6 +28,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use token::{Expected, demand};
+use tokio_util::task::TaskTracker;
 use tower_http::compression::CompressionLayer;
 
 /// An operator's request is small and short, and there are few at a time.
@@ -39,7 +42,10 @@ pub type RenderMetrics = Box<dyn Fn() -> BoxFuture<'static, (&'static str, Strin
 /// What the operator's routes are served from.
 pub struct Desk {
     pub systems: Vec<Arc<dyn SystemControl>>,
+    pub operate_tasks: OperateTasks,
     pub metrics: RenderMetrics,
+    /// Work that outlives its request; shutdown waits for it.
+    pub detached: TaskTracker,
     pub readiness: Arc<Readiness>,
     pub entropy: Arc<dyn Entropy>,
     /// `ADMIN_TOKEN`.
@@ -73,6 +79,10 @@ pub fn router(desk: &Arc<Desk>) -> Router {
         .route("/admin/systems", get(systems::list))
         .route("/admin/systems/{system}/breaker", put(systems::set_mode))
         .route("/admin/systems/{system}/breaker/reset", post(systems::reset))
+        .route("/admin/tasks", get(tasks::list))
+        .route("/admin/tasks/{id}/retry", post(tasks::retry))
+        .route("/admin/tasks/{id}/cancel", post(tasks::cancel))
+        .route("/admin/tasks/{id}/resolve", post(tasks::resolve))
         .with_state(Arc::clone(desk));
     let guarded = match &desk.token {
         Some(token) => {

@@ -78,6 +78,9 @@ codes! {
     RefundInProgress "refund_in_progress" CONFLICT "Refund in progress"
         "Another refund of this order is under way."
         "По этому заказу уже идёт другой возврат.";
+    OperationRefused "operation_refused" CONFLICT "Operation refused"
+        "The task is not in a state for this."
+        "Задача не в том состоянии, чтобы это сделать.";
     PayloadTooLarge "payload_too_large" PAYLOAD_TOO_LARGE "Payload too large"
         "The request's body is larger than allowed."
         "Тело запроса больше допустимого.";
@@ -172,6 +175,7 @@ impl Code {
             | Self::OrderNotConfirmable
             | Self::OrderNotCancellable
             | Self::OrderNotRefundable
+            | Self::OperationRefused
             | Self::PayloadTooLarge
             | Self::UnsupportedMediaType
             | Self::OrderInvalid

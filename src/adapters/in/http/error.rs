@@ -4,6 +4,7 @@
 use crate::adapters::r#in::http::code::Code;
 use crate::adapters::r#in::http::lang::Text;
 use crate::adapters::r#in::http::problem::Problem;
+use crate::core::domain::dossier::OperatorRefused;
 use crate::core::domain::order::OrderInvalid;
 use crate::core::domain::task::TaskError;
 use crate::core::ports::catalog::{CatalogError, CatalogUnavailableError};
@@ -12,6 +13,7 @@ use crate::core::ports::payment::{CallbackError, PaymentSystemUnavailableError};
 use crate::core::ports::unavailable::Cause;
 use crate::core::use_cases::cancel_order::CancelError;
 use crate::core::use_cases::confirm_order::ConfirmError;
+use crate::core::use_cases::operate_tasks::OperateError;
 use crate::core::use_cases::place_order::PlaceOrderError;
 use crate::core::use_cases::receive_callback::ReceiveError;
 use crate::core::use_cases::recommend::RecommendError;
@@ -126,6 +128,18 @@ impl From<ReceiveError> for Problem {
     }
 }
 
+impl From<OperateError> for Problem {
+    fn from(error: OperateError) -> Self {
+        match error {
+            OperateError::NotFound => Self::new(Code::TaskNotFound),
+            OperateError::Refused(refused) => {
+                Self::new(Code::OperationRefused).with_detail(why_refused(refused))
+            }
+            OperateError::Storage(fault) => fault.into(),
+        }
+    }
+}
+
 const NOT_A_CALLBACK: Text =
     Text::new("This is not a callback of this provider.", "Это не уведомление этой системы.");
 
@@ -167,6 +181,24 @@ const fn why_invalid(invalid: OrderInvalid) -> Text {
         OrderInvalid::Total => Text::new(
             "The total must be 1 to 999999999999 minor units.",
             "Сумма должна быть от 1 до 999999999999 копеек.",
+        ),
+    }
+}
+
+const fn why_refused(refused: OperatorRefused) -> Text {
+    match refused {
+        OperatorRefused::Over => Text::new("The task is over.", "Задача завершена."),
+        OperatorRefused::Running => Text::new(
+            "The task is being worked on at this moment.",
+            "Задача выполняется в эту минуту.",
+        ),
+        OperatorRefused::Unknown => Text::new(
+            "Its outcome is unknown: resolve it first.",
+            "Её исход неизвестен: сначала укажите, чем она закончилась.",
+        ),
+        OperatorRefused::NothingUnknown => Text::new(
+            "No outcome of this order is unknown.",
+            "У этого заказа нет неизвестных исходов.",
         ),
     }
 }

@@ -2,21 +2,24 @@
 //! asked and the reply are committed together with the effect; here is only what surrounds that:
 //! reading the key, and telling a repeat from a request that is still under way in this process.
 
+use crate::adapters::r#in::http::body::json_bytes;
 use crate::adapters::r#in::http::code::Code;
 use crate::adapters::r#in::http::lang::Text;
 use crate::adapters::r#in::http::problem::Problem;
 use crate::core::ports::events::{Event, Events, IdempotencyResult};
 use crate::core::ports::orders::{IdempotencyKey, KeptReply};
 use axum::extract::FromRequestParts;
-use http::HeaderName;
+use axum::response::Response;
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
+use http::{HeaderName, HeaderValue, StatusCode};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-pub const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 const BAD_KEY: Text = Text::new(
     "must be given once, as 1 to 255 visible ASCII characters, with or without quotes",
@@ -118,6 +121,22 @@ impl Drop for Claim {
     fn drop(&mut self) {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
     }
+}
+
+/// A reply that was kept, byte for byte.
+pub fn replayed(kept: KeptReply) -> Response {
+    let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
+    let mut response = json_bytes(status, kept.body);
+    if status.is_client_error() {
+        let problem = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(CONTENT_TYPE, problem);
+    }
+    mark_replayed(response)
+}
+
+pub fn mark_replayed(mut response: Response) -> Response {
+    response.headers_mut().insert(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"));
+    response
 }
 
 fn reused(events: &dyn Events) -> Problem {

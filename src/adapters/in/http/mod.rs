@@ -7,7 +7,7 @@ pub mod door;
 pub mod health;
 pub mod limits;
 pub mod serve;
-mod visit;
+pub mod visit;
 
 pub mod code;
 mod error;
@@ -16,7 +16,7 @@ pub mod problem;
 
 mod auth;
 pub mod body;
-mod cursor;
+pub mod cursor;
 mod etag;
 pub mod faults;
 mod idempotency;
@@ -28,12 +28,13 @@ mod wire;
 mod cancel;
 mod confirm;
 mod create_order;
+mod new_order;
 mod order_body;
 mod orders;
 mod products;
 mod recommendations;
 mod refund;
-mod tasks;
+pub mod tasks;
 mod webhooks;
 
 mod docs_page;

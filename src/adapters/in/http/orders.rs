@@ -1,7 +1,7 @@
 //! `GET /v1/orders/{id}` and `GET /v1/orders`.
 
 use crate::adapters::r#in::http::auth::Caller;
-use crate::adapters::r#in::http::body::{encode, json};
+use crate::adapters::r#in::http::body::{encode, json, json_bytes};
 use crate::adapters::r#in::http::code::Code;
 use crate::adapters::r#in::http::cursor::{BAD_CURSOR, Cursor};
 use crate::adapters::r#in::http::etag::conditional;
@@ -63,8 +63,13 @@ pub async fn show_order(
 
 /// The order as it stands now: how actions answer when they are done.
 pub async fn present_order(app: &App, id: OrderId, scope: &Scope) -> Result<Response, Problem> {
+    Ok(json_bytes(StatusCode::OK, order_bytes(app, id, scope).await?))
+}
+
+/// The same as bytes, for a reply that is kept.
+pub async fn order_bytes(app: &App, id: OrderId, scope: &Scope) -> Result<Vec<u8>, Problem> {
     let dossier = find(app, id, scope).await?;
-    Ok(json(StatusCode::OK, &OrderBody::of(&dossier)))
+    Ok(encode(&OrderBody::of(&dossier)))
 }
 
 async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<Dossier, Problem> {

@@ -1,25 +1,38 @@
 //! `POST /v1/orders/{id}/refund`: give money back, once for each idempotency key.
 
 use crate::adapters::r#in::http::auth::Caller;
-use crate::adapters::r#in::http::body::OptionalJson;
+use crate::adapters::r#in::http::body::{OptionalJson, json_bytes};
+use crate::adapters::r#in::http::code::Code;
 use crate::adapters::r#in::http::faults::{At, Faults};
+use crate::adapters::r#in::http::idempotency::{
+    Claim, Fingerprint, Key, fingerprint, mark_replayed, replayed,
+};
 use crate::adapters::r#in::http::lang::Text;
 use crate::adapters::r#in::http::order_body::OrderBody;
-use crate::adapters::r#in::http::orders::present_order;
+use crate::adapters::r#in::http::orders::{order_bytes, present_order};
 use crate::adapters::r#in::http::params::{Id, NoQuery};
 use crate::adapters::r#in::http::problem::Problem;
 use crate::adapters::r#in::http::state::App;
-use crate::adapters::r#in::http::tasks::{QueuedBody, queued};
+use crate::adapters::r#in::http::tasks::{QueuedBody, queued, queued_bytes};
 use crate::adapters::r#in::http::visit::Visit;
 use crate::adapters::r#in::http::wire::MoneyBody;
-use crate::core::domain::ids::OrderId;
+use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::{Currency, Money};
-use crate::core::use_cases::refund_order::{Refund, Refunding};
+use crate::core::domain::task::TaskState;
+use crate::core::ports::events::{Event, IdempotencyResult};
+use crate::core::ports::orders::{IdempotencyKey, KeptReply, Scope};
+use crate::core::use_cases::refund_order::{KeyedRefund, Refund, Refunding};
 use axum::extract::State;
 use axum::response::Response;
+use http::StatusCode;
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 use utoipa::ToSchema;
+
+const ROUTE: &str = "POST /v1/orders/{id}/refund";
+/// Where the outcome of a keyed refund is kept.
+const OUTCOME: &str = "POST /v1/orders/{id}/refund, outcome";
 
 const BAD_AMOUNT: Text = Text::new(
     "must be whole minor units, at least 1",
@@ -67,16 +80,131 @@ pub async fn refund_order(
     visit: Visit,
     Id(order_id): Id<OrderId>,
     _: NoQuery,
+    Key(key): Key,
     OptionalJson(body): OptionalJson,
 ) -> Result<Response, Problem> {
     let amount = amount(body.as_ref())?;
-    let ask = Refund { order_id, scope: caller.scope.clone(), amount, call: visit.call() };
-    let work = Arc::clone(&app);
-    let answer =
-        app.answered(|reply| async move { work.can.refund_order.run(ask, reply).await }).await??;
+    let wanted = Wanted { order_id, amount, scope: caller.scope };
+    let Some(key) = key else {
+        let answer = wanted.run(&app, None, &visit).await?;
+        return match answer {
+            Refunding::Done => present_order(&app, order_id, &wanted.scope).await,
+            Refunding::Queued { task_id, retry_after } => {
+                Ok(queued(order_id, task_id, retry_after))
+            }
+        };
+    };
+    let key = |route| IdempotencyKey { owner: caller.owner.clone(), route, key: key.clone() };
+    let outcome = key(OUTCOME);
+    let claim = app.keys.claim(key(ROUTE), wanted.fingerprint(), &*app.services.events)?;
+    app.detached(refund_once(Arc::clone(&app), wanted, claim, outcome, visit)).await?
+}
+
+#[derive(Debug)]
+struct Wanted {
+    order_id: OrderId,
+    amount: Option<Money>,
+    scope: Scope,
+}
+
+impl Wanted {
+    async fn run(
+        &self,
+        app: &Arc<App>,
+        keyed: Option<KeyedRefund>,
+        visit: &Visit,
+    ) -> Result<Refunding, Problem> {
+        let (order_id, amount, scope) = (self.order_id, self.amount, self.scope.clone());
+        let ask = Refund { order_id, scope, amount, keyed, call: visit.call() };
+        let work = Arc::clone(app);
+        let refunding = |reply| async move { work.can.refund_order.run(ask, reply).await };
+        Ok(app.answered(refunding).await??)
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let (minor, currency) = match self.amount {
+            Some(amount) => (amount.minor().to_string(), amount.currency().code().to_owned()),
+            None => ("all".to_owned(), String::new()),
+        };
+        fingerprint([ROUTE, &self.order_id.to_string(), &minor, &currency])
+    }
+}
+
+/// Two replies stand for a key: the 202 that is committed with the task, so that no crash can make a
+/// second refund, and the outcome, as soon as there is one. The claim is held until then.
+async fn refund_once(
+    app: Arc<App>,
+    wanted: Wanted,
+    claim: Claim,
+    outcome: IdempotencyKey,
+    visit: Visit,
+) -> Result<Response, Problem> {
+    if let Some(response) = known(&app, &wanted, &claim, &outcome).await? {
+        return Ok(response);
+    }
+    let order_id = wanted.order_id;
+    let keyed = KeyedRefund {
+        key: claim.key.clone(),
+        fingerprint: claim.fingerprint,
+        render: Box::new(move |task| (StatusCode::ACCEPTED.as_u16(), queued_bytes(order_id, task))),
+    };
+    let keep = async |status: StatusCode, body: Vec<u8>| {
+        let reply = KeptReply { fingerprint: claim.fingerprint, status: status.as_u16(), body };
+        // If this is not kept, a repeat is answered by the task itself.
+        let _ = app.services.store.keep_reply(outcome.clone(), reply).await;
+    };
+    let answer = wanted.run(&app, Some(keyed), &visit).await;
+    if !matches!(&answer, Err(problem) if problem.status.is_server_error()) {
+        app.services.events.record(&Event::Idempotency(IdempotencyResult::New));
+    }
     match answer {
-        Refunding::Done => present_order(&app, order_id, &caller.scope).await,
-        Refunding::Queued { task_id, retry_after } => Ok(queued(order_id, task_id, retry_after)),
+        Ok(Refunding::Done) => {
+            let body = order_bytes(&app, order_id, &wanted.scope).await?;
+            keep(StatusCode::OK, body.clone()).await;
+            Ok(json_bytes(StatusCode::OK, body))
+        }
+        Ok(Refunding::Queued { task_id, retry_after }) => {
+            Ok(queued(order_id, task_id, retry_after))
+        }
+        Err(problem) if is_final(problem.code) => {
+            keep(problem.status, problem.body(visit.setting())).await;
+            Err(problem)
+        }
+        // Another instance may have been quicker with the same key.
+        Err(problem) => known(&app, &wanted, &claim, &outcome).await?.ok_or(problem),
+    }
+}
+
+/// A refusal that a repeat would get again.
+const fn is_final(code: Code) -> bool {
+    matches!(code, Code::OrderNotRefundable | Code::RefundExceedsPayment | Code::RefundRejected)
+}
+
+/// The reply that the key stands for by now.
+async fn known(
+    app: &Arc<App>,
+    wanted: &Wanted,
+    claim: &Claim,
+    outcome: &IdempotencyKey,
+) -> Result<Option<Response>, Problem> {
+    let (store, events) = (&app.services.store, &*app.services.events);
+    if let Some(kept) = store.find_reply(outcome).await? {
+        return Ok(Some(replayed(claim.same(kept, events)?)));
+    }
+    let Some(kept) = store.find_reply(&claim.key).await? else { return Ok(None) };
+    let kept = claim.same(kept, events)?;
+    let body: Value = serde_json::from_slice(&kept.body).unwrap_or_default();
+    let Some(task) = body["task_id"].as_i64().and_then(TaskId::from_i64) else {
+        return Ok(Some(replayed(kept)));
+    };
+    let view = store.task(task, &wanted.scope).await?;
+    match view.map(|view| view.task.state) {
+        Some(TaskState::Succeeded) => {
+            present_order(app, wanted.order_id, &wanted.scope).await.map(mark_replayed).map(Some)
+        }
+        Some(TaskState::Failed) => Err(Problem::new(Code::RefundRejected)),
+        Some(TaskState::Queued | TaskState::Running | TaskState::Cancelled | TaskState::Review)
+        | None => Ok(Some(mark_replayed(queued(wanted.order_id, task, Duration::ZERO)))),
     }
 }
 

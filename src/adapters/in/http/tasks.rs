@@ -2,7 +2,7 @@
 //! that sends clients here.
 
 use crate::adapters::r#in::http::auth::Caller;
-use crate::adapters::r#in::http::body::{encode, json};
+use crate::adapters::r#in::http::body::{encode, json_bytes};
 use crate::adapters::r#in::http::code::Code;
 use crate::adapters::r#in::http::error::why_failed;
 use crate::adapters::r#in::http::etag::conditional;
@@ -19,6 +19,7 @@ use crate::adapters::r#in::http::wire::{
     Moment, provider_schema, reason_schema, task_kind_schema, task_status_schema,
 };
 use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::domain::registration::Provider;
 use crate::core::domain::task::{Task, TaskState};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::orders::{Scope, StorageError, TaskView};
@@ -115,6 +116,12 @@ impl<'a> TaskBody<'a> {
     }
 }
 
+impl ResultBody<'_> {
+    pub const fn without_form(provider: Provider) -> Self {
+        Self { provider: provider.as_str(), form_url: None }
+    }
+}
+
 fn result(view: &TaskView) -> Option<ResultBody<'_>> {
     let made = view.registration.as_ref()?;
     Some(ResultBody { provider: made.provider.as_str(), form_url: made.open_form() })
@@ -205,10 +212,14 @@ fn pause(task: &Task, now: Timestamp) -> Option<Duration> {
     }
 }
 
+/// The body of [`queued`].
+pub fn queued_bytes(order_id: OrderId, task_id: TaskId) -> Vec<u8> {
+    encode(&QueuedBody { status: "queued", order_id, task_id: task_id.get() })
+}
+
 /// The 202 of everything that goes on without the client.
 pub fn queued(order_id: OrderId, task_id: TaskId, retry_after: Duration) -> Response {
-    let body = QueuedBody { status: "queued", order_id, task_id: task_id.get() };
-    let mut response = json(StatusCode::ACCEPTED, &body);
+    let mut response = json_bytes(StatusCode::ACCEPTED, queued_bytes(order_id, task_id));
     let location = HeaderValue::from_str(&format!("/v1/tasks/{task_id}"));
     let headers = response.headers_mut();
     headers.insert(LOCATION, location.expect("a number in a path"));
