@@ -81,15 +81,12 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
     let desk = desk(&parts, Arc::clone(&app.services.readiness));
     let Listeners { http: http_listener, admin: admin_listener } = listeners;
     let (quit_http, quit_admin) = (CancellationToken::new(), CancellationToken::new());
-    let http = axum::serve(
-        http_listener,
-        http::router(&app).into_make_service_with_connect_info::<SocketAddr>(),
-    )
-    .with_graceful_shutdown(quit_http.clone().cancelled_owned());
-    let admin = axum::serve(admin_listener, admin::router(&desk))
-        .with_graceful_shutdown(quit_admin.clone().cancelled_owned());
-    let http = tokio::spawn(http.into_future());
-    let admin = tokio::spawn(admin.into_future());
+    let patience = parts.config.service.shutdown.timeout;
+    let serve = |listener, router, quit: &CancellationToken| {
+        tokio::spawn(http::serve::serve(listener, router, quit.clone(), patience))
+    };
+    let http = serve(http_listener, http::router(&app), &quit_http);
+    let admin = serve(admin_listener, admin::router(&desk), &quit_admin);
     let worker = tokio::spawn(worker(&parts).run());
     let housekeeping = tokio::spawn(housekeeping(&parts).run());
 

@@ -77,10 +77,11 @@ impl Ending {
         }
         self.work.close();
         let worked = timeout_at(end, self.work.wait()).await.is_ok();
-        // Only now may connections close: a request that still waits is answered first.
+        let answered = timeout_at(end, self.lifecycle.drained()).await.is_ok();
+        // Only now may connections close: who comes late is told so, until nobody waits any more.
         self.quit_http.cancel();
         let served = timeout_at(end, http).await.is_ok();
-        if !(worked && served) {
+        if !(worked && answered && served) {
             tracing::warn!("SHUTDOWN_TIMEOUT is over: what has not finished is left to others");
         }
         match self.store.release_leases(&self.instance).await {
