@@ -4,10 +4,11 @@
 use crate::payment_partner::port::Alarm::{Rings, Still};
 use crate::payment_partner::port::Blame::{Nobody, Partner};
 use crate::payment_partner::port::{
-    EXTERNAL_ID, Method, Row, call, common_rows, order, payment, rejected, unknown,
+    EXTERNAL_ID, Method, Row, call, common_rows, impatient, order, payment, rejected, silent_rows,
+    unknown,
 };
 use crate::payment_partner::{json, status};
-use crate::{listed, payment_object, problem, rig};
+use crate::{listed, payment_object, problem, rig, rig_with};
 use order_service::core::domain::money::Money;
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::ports::payment::Concern::{Account, Order};
@@ -26,6 +27,14 @@ async fn every_method_classifies_statuses_and_bodies_that_are_none() {
             Row(status(code), rejected(&format!("http_{code}"), Account), Rings, Nobody)
         });
         rig.check(method, key_refused.into()).await;
+    }
+}
+
+#[tokio::test]
+async fn every_method_gives_silence_up() {
+    let rig = rig_with(|config| config.timeouts = impatient()).await;
+    for method in Method::ALL {
+        rig.check(method, silent_rows()).await;
     }
 }
 

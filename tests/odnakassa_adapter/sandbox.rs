@@ -112,7 +112,6 @@ async fn a_lost_reply_is_unknown_and_the_repeat_tells() {
     for (answer, cause) in [
         (Answer::Drop, Cause::Broken),
         (Answer::DropMidBody, Cause::Broken),
-        (Answer::Hang, Cause::TimedOut),
         (Answer::Empty, Cause::Unreadable),
         (Answer::Html, Cause::Unreadable),
         (Answer::Truncated, Cause::Unreadable),

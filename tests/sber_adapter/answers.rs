@@ -4,10 +4,11 @@
 use crate::payment_partner::port::Alarm::{Rings, Still};
 use crate::payment_partner::port::Blame::{Nobody, Partner};
 use crate::payment_partner::port::{
-    EXTERNAL_ID, Method, Row, call, common_rows, not_executed, order, payment, rejected, unknown,
+    EXTERNAL_ID, Method, Row, call, common_rows, impatient, not_executed, order, payment, rejected,
+    silent_rows, unknown,
 };
 use crate::payment_partner::{Answer, json, status};
-use crate::{code, known, rig};
+use crate::{code, known, rig, rig_with};
 use order_service::adapters::out::sber::Protocol;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::registration::Ending;
@@ -27,6 +28,14 @@ async fn every_method_classifies_statuses_and_bodies_that_are_none() {
             Row(status(code), not_executed(System::Sber, Cause::Misdirected), Rings, Partner)
         });
         rig.check(method, proxies.into()).await;
+    }
+}
+
+#[tokio::test]
+async fn every_method_gives_silence_up() {
+    let rig = rig_with(Protocol::Classic, |config| config.timeouts = impatient()).await;
+    for method in Method::ALL {
+        rig.check(method, silent_rows()).await;
     }
 }
 

@@ -51,7 +51,7 @@ async fn a_callers_deadline_blames_nobody() {
     })
     .await;
     rig.stub.will(Answer::Hang);
-    let cut = rig.adapter.register(&order(), &call_within(Duration::from_millis(250))).await;
+    let cut = rig.adapter.register(&order(), &call_within(Duration::from_millis(500))).await;
     assert_eq!(cut, Err(unknown(Cause::DeadlinePassed)));
     rig.stub.asked();
 

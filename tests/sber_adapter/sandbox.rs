@@ -1,10 +1,13 @@
 //! Against the simulated bank, which was written from the same protocol by other hands: an error in
 //! one of the two is found by the other.
 
-use crate::payment_partner::port::{call, order, payment, refund, rejected, unknown};
+use crate::payment_partner::port::{
+    call, impatient, order, payment, refund, rejected, timeouts, unknown,
+};
 use crate::{adapter, config};
 use order_service::adapters::out::http_client::base_url;
 use order_service::adapters::out::sber::{Credentials, Protocol, SberAdapter};
+use order_service::adapters::resilience::settings::TimeoutConfig;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::registration::Ending;
 use order_service::core::ports::payment::{
@@ -23,6 +26,10 @@ struct Bank {
 }
 
 async fn bank(protocol: Protocol) -> Bank {
+    bank_within(timeouts(), protocol).await
+}
+
+async fn bank_within(timeouts: TimeoutConfig, protocol: Protocol) -> Bank {
     let sandbox = Sandbox::start(SandboxConfig::default()).await.unwrap();
     let url = match protocol {
         Protocol::Classic => sandbox.sber_base_url(),
@@ -31,6 +38,7 @@ async fn bank(protocol: Protocol) -> Bank {
     let login = SberCredentials::default();
     let mut config = config(&url, protocol);
     config.base_url = base_url(&url).unwrap();
+    config.timeouts = timeouts;
     config.credentials = Credentials::Login {
         username: login.user_name,
         password: SecretString::from(login.password),
@@ -130,7 +138,6 @@ async fn a_lost_reply_is_unknown_and_the_order_is_found() {
         for (answer, cause) in [
             (Answer::Drop, Cause::Broken),
             (Answer::DropMidBody, Cause::Broken),
-            (Answer::Hang, Cause::TimedOut),
             (Answer::Empty, Cause::Unreadable),
             (Answer::Html, Cause::Unreadable),
             (Answer::Truncated, Cause::Unreadable),
@@ -145,6 +152,15 @@ async fn a_lost_reply_is_unknown_and_the_order_is_found() {
             assert_eq!(bank.report().await.status, ReportedStatus::Pending);
         }
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_never_comes_is_unknown_and_the_order_is_there() {
+    let bank = bank_within(impatient(), Protocol::Classic).await;
+    bank.fault("register.do", Then { answer: Answer::Hang, ..Then::default() });
+    let lost = bank.adapter.register(&order(), &call()).await;
+    assert_eq!(lost, Err(unknown(Cause::TimedOut)));
+    assert_eq!(bank.sandbox.orders(PartnerName::Sber).len(), 1);
 }
 
 #[tokio::test]
