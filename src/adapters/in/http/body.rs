@@ -7,7 +7,7 @@ use crate::adapters::r#in::http::problem::Problem;
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRef, FromRequest, Request};
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, EXPECT};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use serde::Serialize;
@@ -86,7 +86,11 @@ where
     }
 }
 
+/// Declared as JSON and not packed: we unpack nothing, so that a small body stays small.
 fn is_json(headers: &HeaderMap) -> bool {
+    if headers.get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
+        return false;
+    }
     let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = declared.and_then(|value| value.split(';').next()).unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("application/json")
@@ -189,5 +193,9 @@ mod tests {
         assert!(!is_json("text/plain"));
         assert!(!is_json("application/jsonp"));
         assert!(!super::is_json(&HeaderMap::new()));
+        let mut packed = HeaderMap::new();
+        packed.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        packed.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        assert!(!super::is_json(&packed));
     }
 }
