@@ -132,7 +132,7 @@ impl Semaphore {
     }
 
     fn now_millis(&self) -> u64 {
-        self.clock.now_nanos() / 1_000_000
+        self.clock.now_millis()
     }
 
     #[must_use]

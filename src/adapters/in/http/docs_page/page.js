@@ -102,11 +102,8 @@ async function show(output, sending) {
 function drawOperation(api, path, method, operation) {
   const { fields, table } = drawParameters(operation);
   const schema = jsonOf(operation.requestBody?.content)?.schema;
-  // A body that may be left out is only suggested.
-  const suggestion = schema ? pretty(sample(api, schema)) : "";
-  const filled = operation.requestBody?.required ? { value: suggestion } : { placeholder: suggestion };
   const body = operation.requestBody
-    ? make("textarea", { ...filled, spellcheck: false, ariaLabel: "body" })
+    ? make("textarea", { value: schema ? pretty(sample(api, schema)) : "", spellcheck: false, ariaLabel: "body" })
     : undefined;
   const output = make("pre", { hidden: true });
   const send = make("button", { type: "button" }, "Send");
