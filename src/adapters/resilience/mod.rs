@@ -8,6 +8,8 @@ pub mod semaphore;
 pub mod deadline;
 pub mod retry;
 
+pub mod guards;
+
 pub mod outcome;
 
 pub mod clock;
