@@ -3,6 +3,7 @@
 use crate::adapters::r#in::http::code::Code;
 use crate::adapters::r#in::http::faults::{At, Faults, NOT_JSON};
 use crate::adapters::r#in::http::lang::Text;
+use crate::adapters::r#in::http::once::Once;
 use crate::adapters::r#in::http::problem::Problem;
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRef, FromRequest, Request};
@@ -20,6 +21,7 @@ use tokio::time::timeout;
 const READ_AWAY_BYTES: usize = 1 << 20;
 const READ_AWAY_TIME: Duration = Duration::from_secs(1);
 
+const TWICE: Text = Text::new("names a member twice", "называет одно поле дважды");
 const BROKE_OFF: Text = Text::new("broke off", "оборвалось");
 
 /// `MAX_BODY_BYTES`.
@@ -97,7 +99,9 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, Problem> {
-    serde_json::from_slice(bytes).map_err(|_| fault(NOT_JSON))
+    let Once(value) = serde_json::from_slice(bytes)
+        .map_err(|error| fault(if error.is_data() { TWICE } else { NOT_JSON }))?;
+    Ok(value)
 }
 
 fn fault(detail: Text) -> Problem {
@@ -180,6 +184,13 @@ mod tests {
         use futures_util::StreamExt;
         let problem = read(Body::from_stream(endless), 5, false).await.unwrap_err();
         assert_eq!(problem.status, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    #[test]
+    fn a_member_that_is_given_twice_says_two_things() {
+        assert!(parse(br#"{"amount":{"amount":1,"currency":"RUB"}}"#).is_ok());
+        let problem = parse(br#"{"amount":{"amount":1,"amount":2}}"#).unwrap_err();
+        assert_eq!(problem.status, StatusCode::BAD_REQUEST);
     }
 
     #[test]
