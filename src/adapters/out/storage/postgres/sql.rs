@@ -67,10 +67,13 @@ pub const FIND_ORDER: &str =
 /// Held to the end of the transaction by whoever counts the queue, so that the count stays true.
 pub const LOCK_QUEUE: &str = "SELECT pg_advisory_xact_lock(7305437184123790965)";
 
-/// `$1` the order that does not count, `$2` where counting ends.
+/// `$1` the order that does not count, `$2` where counting ends. What waited and is being tried keeps
+/// its place.
 pub const WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks \
     WHERE state = 'queued' AND kind = 'register_payment' \
-    AND reason IS DISTINCT FROM 'outcome_unknown' AND order_id <> $1::uuid LIMIT $2) AS waiting";
+    AND reason IS DISTINCT FROM 'outcome_unknown' AND order_id <> $1::uuid UNION ALL \
+    SELECT 1 FROM tasks WHERE state = 'running' AND kind = 'register_payment' \
+    AND reason <> 'outcome_unknown' AND order_id <> $1::uuid LIMIT $2) AS waiting";
 
 /// A statement of its own: what is read in the same statement as a lock that had to wait is older
 /// than the lock.
