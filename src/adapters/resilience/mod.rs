@@ -3,6 +3,8 @@
 //! owns an instance of each and shows its guards in one sentence per method.
 
 pub mod breaker;
+
+pub mod adaptive;
 pub mod semaphore;
 
 pub mod deadline;
