@@ -151,19 +151,22 @@ pub const PLACE_KEYED: &str = "WITH k AS (INSERT INTO idempotency_keys (owner, r
     WHERE EXISTS (SELECT 1 FROM k)";
 
 /// `$1` a test's now, `$2` lanes, `$3` how many of each, `$4` owner, `$5` token, `$6` the lease.
+/// What is due becomes an array, which the planner takes for short; of a join with it, it would fear
+/// thousands of rows and read the whole table.
 pub const CLAIM: &str = concat!(
     "WITH clock AS MATERIALIZED (SELECT ",
     now!("$1"),
-    " AS now), due AS MATERIALIZED (SELECT t.id, t.due_at FROM clock, \
+    " AS now), due AS MATERIALIZED (SELECT t.id FROM clock, \
      unnest($2::text[], $3::bigint[]) AS lane (name, size) CROSS JOIN LATERAL \
-     (SELECT t.id, t.due_at FROM tasks t WHERE t.lane = lane.name AND t.due_at <= clock.now \
+     (SELECT t.id FROM tasks t WHERE t.lane = lane.name AND t.due_at <= clock.now \
      AND t.state IN ('queued', 'running') AND ",
     known_kind!(),
     " ORDER BY t.due_at LIMIT lane.size FOR UPDATE SKIP LOCKED) AS t) \
      UPDATE tasks SET lost_leases = lost_leases + (state = 'running')::int, state = 'running', \
      lease_owner = $4, lease_token = $5::uuid, lease_until = clock.now + $6, \
-     version = version + 1, updated_at = clock.now FROM due, clock WHERE tasks.id = due.id \
-     RETURNING tasks.id, order_id::text, kind, attempts, trace, due.due_at"
+     version = version + 1, updated_at = clock.now FROM clock \
+     WHERE tasks.id = ANY (ARRAY(SELECT id FROM due)) \
+     RETURNING tasks.id, order_id::text, kind, attempts, trace, run_at"
 );
 
 /// What a claim took whose answer was lost. `$1` token.
