@@ -38,13 +38,8 @@ pub trait Observer: Send + Sync + Debug {
 #[inline]
 pub(super) fn tell(observer: &dyn Observer, news: impl FnOnce(&dyn Observer)) {
     if catch_unwind(AssertUnwindSafe(|| news(observer))).is_err() {
-        complain();
+        tracing::error!("an observer of the resilience guards panicked");
     }
-}
-
-#[cold]
-fn complain() {
-    tracing::error!("an observer of the resilience guards panicked");
 }
 
 /// Tells nobody.

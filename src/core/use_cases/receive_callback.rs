@@ -55,9 +55,10 @@ impl ReceiveCallback {
         provider: Provider,
         callback: Callback,
     ) -> Result<(), ReceiveError> {
-        let spare = TaskId::new(self.tasks.entropy.bits());
+        let entropy = Arc::clone(&self.tasks.entropy);
         let max_age = self.tasks.policy.max_age;
         let decision = move |dossier: &mut Dossier, scene: &Scene| {
+            let spare = TaskId::new(entropy.bits());
             dossier.hint(provider, &callback.number, scene.now, spare, max_age);
             let inbox = callback.signed.then(|| entry(provider, &callback));
             ((), Also { inbox, ..Also::default() })

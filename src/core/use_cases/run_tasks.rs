@@ -253,7 +253,6 @@ impl RunTasks {
 
     /// All that a decision takes along from this process.
     pub(super) fn desk(&self, task: TaskId, token: LeaseToken, round: Round) -> Desk {
-        let spare = [TaskId::new(self.entropy.bits()), TaskId::new(self.entropy.bits())];
         let draw = u32::try_from(self.entropy.bits() & 0xFFFF_FFFF).unwrap_or(0);
         Desk {
             task,
@@ -263,7 +262,7 @@ impl RunTasks {
             repeat_safe: self.router.repeat_safe().to_vec(),
             call_limit: self.router.call_limit(),
             luck: f64::from(draw) / f64::from(u32::MAX),
-            spare,
+            entropy: Arc::clone(&self.entropy),
         }
     }
 }
@@ -278,7 +277,7 @@ pub(super) struct Desk {
     repeat_safe: Vec<Provider>,
     call_limit: Duration,
     luck: f64,
-    spare: [TaskId; 2],
+    entropy: Arc<dyn Entropy>,
 }
 
 impl Desk {
@@ -292,7 +291,8 @@ impl Desk {
             repeat_safe: &self.repeat_safe,
             call_limit: self.call_limit,
             luck: self.luck,
-            spare: self.spare,
+            // New for each run of the decision: what an earlier run's commit made of them may be over.
+            spare: [TaskId::new(self.entropy.bits()), TaskId::new(self.entropy.bits())],
             unanswered,
             waiting: scene.waiting,
         }

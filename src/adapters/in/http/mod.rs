@@ -20,7 +20,6 @@ pub mod cursor;
 mod etag;
 pub mod faults;
 mod idempotency;
-mod once;
 pub mod params;
 mod prefer;
 mod return_url;

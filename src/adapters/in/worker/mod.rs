@@ -44,6 +44,8 @@ impl Worker {
                 continue;
             }
             tokio::select! {
+                // In this order and not by lot, so that a simulated run replays exactly.
+                biased;
                 () = self.stop.cancelled() => break,
                 () = self.tasks.watch.due() => {}
                 seen = self.tasks.store.hinted(Hint::TaskDue, hints) => hints = seen,

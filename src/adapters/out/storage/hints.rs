@@ -1,12 +1,21 @@
-//! Hints of one process: counters that anyone can wait on without missing a step.
+//! Hints of one process: counters that anyone can wait on without missing a step. Waiters are woken
+//! in the order in which they came (tokio's `watch` draws lots), so that a simulated run replays.
 
 use crate::core::ports::orders::Hint;
-use tokio::sync::watch;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::Notify;
 
 #[derive(Debug, Default)]
 pub struct Hints {
-    due: watch::Sender<u64>,
-    finished: watch::Sender<u64>,
+    due: Counter,
+    finished: Counter,
+}
+
+#[derive(Debug, Default)]
+struct Counter {
+    count: AtomicU64,
+    bell: Notify,
 }
 
 /// What a commit is to hint at.
@@ -26,19 +35,37 @@ impl News {
 impl Hints {
     pub fn tell(&self, news: News) {
         if news.due {
-            self.due.send_modify(|count| *count += 1);
+            self.due.raise();
         }
         if news.finished {
-            self.finished.send_modify(|count| *count += 1);
+            self.finished.raise();
         }
     }
 
     pub async fn wait(&self, hint: Hint, seen: u64) -> u64 {
-        let mut counter = match hint {
-            Hint::TaskDue => self.due.subscribe(),
-            Hint::TaskFinished => self.finished.subscribe(),
-        };
-        let count = counter.wait_for(|count| *count != seen).await;
-        *count.expect("the sender is borrowed for as long as we wait")
+        match hint {
+            Hint::TaskDue => self.due.wait(seen).await,
+            Hint::TaskFinished => self.finished.wait(seen).await,
+        }
+    }
+}
+
+impl Counter {
+    fn raise(&self) {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        self.bell.notify_waiters();
+    }
+
+    async fn wait(&self, seen: u64) -> u64 {
+        loop {
+            let mut rung = pin!(self.bell.notified());
+            // Listen before looking, or a step in between is missed.
+            rung.as_mut().enable();
+            let count = self.count.load(Ordering::Acquire);
+            if count != seen {
+                return count;
+            }
+            rung.await;
+        }
     }
 }

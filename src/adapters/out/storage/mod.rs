@@ -85,15 +85,9 @@ const PRUNE_BATCH: usize = 500;
 /// repeated, the request finds the other's reply.
 const KEY_TAKEN: StorageError = StorageError::Unavailable;
 
-/// Whether it counts into the length of the queue. What waited keeps its place while a worker tries
-/// it: it comes back when the partner still does not answer.
+/// Whether it counts into the length of the queue.
 fn is_waiting(task: &Task) -> bool {
-    let waits = match task.state {
-        TaskState::Queued => true,
-        TaskState::Running => task.reason.is_some(),
-        TaskState::Succeeded | TaskState::Failed | TaskState::Cancelled | TaskState::Review => {
-            false
-        }
-    };
-    waits && task.kind == TaskKind::RegisterPayment && task.reason != Some(Reason::OutcomeUnknown)
+    task.state == TaskState::Queued
+        && task.kind == TaskKind::RegisterPayment
+        && task.reason != Some(Reason::OutcomeUnknown)
 }

@@ -3,8 +3,7 @@
 
 use super::atomic::Atomic;
 use super::buckets::Buckets;
-use super::machine::World;
-use super::ring::{self, Large, Ring, SMALL_CELLS, Small, Span};
+use super::ring::{self, Large, Ring, SMALL_CELLS, Size, Small};
 use super::rules::{self, Rules, Tally};
 use super::streak;
 
@@ -35,14 +34,12 @@ pub(super) trait Generation {
     fn is_current(&self) -> bool;
 }
 
-/// The words of a window; what they mean is in the [`Rules`]. Those that every record writes stand
-/// last, away from the breaker's word, which every call reads.
+/// The words of a window; what they mean is in the [`Rules`].
 #[derive(Debug)]
-#[repr(C)]
 pub(super) struct Window<A> {
-    cells: Cells<A>,
-    streak: A,
     active: A,
+    streak: A,
+    cells: Cells<A>,
 }
 
 /// Inline for windows of up to 128 calls or 11 buckets, so that the whole breaker fits two cache
@@ -56,9 +53,9 @@ enum Cells<A> {
 impl<A: Atomic> Window<A> {
     pub(super) fn new(rules: &Rules) -> Self {
         let heap = match rules.window {
-            rules::Window::ManyCalls(span) => span.cells::<Large>(),
+            rules::Window::Calls { size } => Size::of(size).cells(),
             rules::Window::Time { buckets, .. } if buckets > SMALL_CELLS as u64 => buckets,
-            rules::Window::Calls(_) | rules::Window::Time { .. } | rules::Window::None => 0,
+            rules::Window::Time { .. } | rules::Window::None => 0,
         };
         let cells = if heap == 0 {
             Cells::Inline(std::array::from_fn(|_| A::new(0)))
@@ -85,47 +82,23 @@ impl<A: Atomic> Window<A> {
     }
 
     /// Remembers a call, and says with which counts the breaker must open because of it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn record(
         &self,
         rules: &Rules,
         generation: &impl Generation,
         sample: Sample,
-        world: &impl World,
+        now: impl FnOnce() -> u64,
     ) -> Option<Tally> {
-        if let rules::Window::Calls(span) = rules.window
-            && let Cells::Inline(cells) = &self.cells
-            && rules.streak == 0
-        {
-            let ring = Ring::<A, Small>::new(&self.active, cells, span);
-            let tally = ring.tally_of(ring.record(generation, sample)?);
-            // A good call lowers every share; only by reaching the minimum can it show one.
-            let decides = !sample.is_good() || tally.calls == rules.min_calls;
-            return (decides && rules.condemn(tally)).then_some(tally);
-        }
-        self.record_with_care(rules, generation, sample, world)
-    }
-
-    /// The windows that are rarer than the default one, kept out of its way.
-    #[inline(never)]
-    fn record_with_care(
-        &self,
-        rules: &Rules,
-        generation: &impl Generation,
-        sample: Sample,
-        world: &impl World,
-    ) -> Option<Tally> {
+        // As time passes good calls leave, so in a time window each call may show a share.
+        let is_timed = matches!(rules.window, rules::Window::Time { .. });
         let tally = match rules.window {
-            rules::Window::Calls(span) => {
-                let ring = self.small(span);
-                ring.record(generation, sample).map(|word| ring.tally_of(word))
-            }
-            rules::Window::ManyCalls(span) => {
-                let ring = self.large(span);
-                ring.record(generation, sample).map(|word| ring.tally_of(word))
-            }
+            rules::Window::Calls { size } => match Size::of(size) {
+                Size::Small(size) => self.small(size).record(generation, sample),
+                Size::Large(size) => self.large(size).record(generation, sample),
+            },
             rules::Window::Time { bucket_nanos, buckets } => {
-                self.buckets(buckets, bucket_nanos).record(generation, sample, world.now())
+                self.buckets(buckets, bucket_nanos).record(generation, sample, now())
             }
             rules::Window::None => None,
         };
@@ -135,15 +108,21 @@ impl<A: Atomic> Window<A> {
                 return Some(tally.unwrap_or(Tally { calls: length, failures: length, slow: 0 }));
             }
         }
-        tally.filter(|tally| rules.condemn(*tally))
+        // A good call lowers every share; only by reaching the minimum can it show one.
+        tally.filter(|tally| {
+            let decides = !sample.is_good() || tally.calls == rules.min_calls || is_timed;
+            decides && rules.condemn(*tally)
+        })
     }
 
-    pub(super) fn tally(&self, rules: &Rules, generation: u64, world: &impl World) -> Tally {
+    pub(super) fn tally(&self, rules: &Rules, generation: u64, now: impl FnOnce() -> u64) -> Tally {
         match rules.window {
-            rules::Window::Calls(span) => self.small(span).tally(generation),
-            rules::Window::ManyCalls(span) => self.large(span).tally(generation),
+            rules::Window::Calls { size } => match Size::of(size) {
+                Size::Small(size) => self.small(size).tally(generation),
+                Size::Large(size) => self.large(size).tally(generation),
+            },
             rules::Window::Time { bucket_nanos, buckets } => {
-                self.buckets(buckets, bucket_nanos).tally(generation, world.now())
+                self.buckets(buckets, bucket_nanos).tally(generation, now())
             }
             rules::Window::None => {
                 let length = streak::length(&self.streak, generation);
@@ -154,16 +133,17 @@ impl<A: Atomic> Window<A> {
 
     /// Forgets everything, for a generation that begins.
     pub(super) fn clear(&self, rules: &Rules, generation: &impl Generation) {
-        match rules.window {
-            rules::Window::Calls(span) => self.small(span).clear(generation),
-            rules::Window::ManyCalls(span) => self.large(span).clear(generation),
-            rules::Window::Time { .. } | rules::Window::None => {}
+        if let rules::Window::Calls { size } = rules.window {
+            match Size::of(size) {
+                Size::Small(size) => self.small(size).clear(generation),
+                Size::Large(size) => self.large(size).clear(generation),
+            }
         }
     }
 
     #[inline]
-    fn small(&self, span: Span) -> Ring<'_, A, Small> {
-        Ring::new(&self.active, self.cells(), span)
+    fn small(&self, size: u64) -> Ring<'_, A, Small> {
+        Ring::new(&self.active, self.cells(), size)
     }
 
     fn buckets(&self, count: u64, nanos: u64) -> Buckets<'_, A> {
@@ -171,7 +151,7 @@ impl<A: Atomic> Window<A> {
         Buckets::new(self.cells().get(..count).unwrap_or_default(), nanos)
     }
 
-    fn large(&self, span: Span) -> Ring<'_, A, Large> {
-        Ring::new(&self.active, self.cells(), span)
+    fn large(&self, size: u64) -> Ring<'_, A, Large> {
+        Ring::new(&self.active, self.cells(), size)
     }
 }

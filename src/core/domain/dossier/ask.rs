@@ -62,7 +62,7 @@ impl Dossier {
             return if own.state == TaskState::Queued {
                 Confirmed::Queued
             } else {
-                self.begun_again()
+                self.begun_again(turn.now)
             };
         }
         match self.order.status {
@@ -107,13 +107,14 @@ impl Dossier {
     }
 
     /// The same decision once more, after a commit of unknown fate turned out to be done.
-    fn begun_again(&self) -> Confirmed {
+    fn begun_again(&self, now: Timestamp) -> Confirmed {
         let armed = self.registrations.iter().find(|r| r.state == RegistrationState::Intent);
         let own = self.unfinished(TaskKind::RegisterPayment);
         match (armed, own) {
             (Some(armed), Some(own)) => {
                 let return_url = own.return_url.clone().unwrap_or_default();
-                Confirmed::Begun(Self::step(armed, Action::Register { return_url }))
+                let at = armed.sent_at.unwrap_or(now);
+                Confirmed::Begun(Self::step(armed, Action::Register { return_url }, at))
             }
             _ => self.already_confirmed(),
         }
@@ -124,7 +125,7 @@ impl Dossier {
         if let Some(cancel) = self.unfinished(TaskKind::CancelPayment) {
             let own = cancel.held_by(turn.token);
             return match (own, self.open_registration()) {
-                (true, Some(open)) => Cancelled::Begun(Self::step(open, Action::Cancel)),
+                (true, Some(open)) => Cancelled::Begun(Self::step(open, Action::Cancel, turn.now)),
                 _ => Cancelled::Running(cancel.id),
             };
         }
@@ -179,7 +180,7 @@ impl Dossier {
         let Some(paid) = paid else { return RefundAsked::Refused(self.order.status) };
         if let Some(running) = self.unfinished(TaskKind::RefundPayment) {
             return if running.held_by(asker.turn.token) {
-                RefundAsked::Begun(Self::step(&paid, Action::Query))
+                RefundAsked::Begun(Self::step(&paid, Action::Query, asker.turn.now))
             } else {
                 RefundAsked::InProgress
             };
@@ -197,7 +198,7 @@ impl Dossier {
         task.result = Some((paid.provider, paid.sequence));
         task.lane = Some(paid.provider);
         self.tasks.push(task);
-        RefundAsked::Begun(Self::step(&paid, Action::Query))
+        RefundAsked::Begun(Self::step(&paid, Action::Query, asker.turn.now))
     }
 
     /// Somebody says that there is news about a registration: whoever may ask the provider does so

@@ -32,7 +32,7 @@ impl Dossier {
             Some(RegistrationState::Unknown) if turn.round.last.is_some() => {
                 self.rest_after_setback(turn, Reason::OutcomeUnknown)
             }
-            Some(RegistrationState::Unknown) => self.ask_about_open(),
+            Some(RegistrationState::Unknown) => self.ask_about_open(turn),
             Some(_) => self.wind_down(turn),
         }
     }
@@ -55,18 +55,18 @@ impl Dossier {
             return self.rest_after_setback(turn, reason);
         }
         if open.cancel_sent_at.is_none() {
-            return Next::Call(Self::step(open, Action::Cancel));
+            return Next::Call(Self::step(open, Action::Cancel, turn.now));
         }
         if queried {
             // Still open after our word: say it again later.
             open.cancel_sent_at = None;
             return self.rest_after_setback(turn, reason);
         }
-        Next::Call(Self::step(open, Action::Query))
+        Next::Call(Self::step(open, Action::Query, turn.now))
     }
 
-    pub(super) fn ask_about_open(&self) -> Next {
+    pub(super) fn ask_about_open(&self, turn: &Turn<'_>) -> Next {
         self.open_registration()
-            .map_or(Next::Rest, |open| Next::Call(Self::step(open, Action::Query)))
+            .map_or(Next::Rest, |open| Next::Call(Self::step(open, Action::Query, turn.now)))
     }
 }

@@ -17,8 +17,8 @@ impl Dossier {
         if let Some(registration) = self.registration_mut(step.provider, step.sequence) {
             let before = registration.state;
             match &step.action {
-                Action::Register { .. } => registration.learn_register(outcome, now),
-                Action::Query => registration.learn_query(outcome, taken, now, &mut notes),
+                Action::Register { .. } => registration.learn_register(step.at, outcome, now),
+                Action::Query => registration.learn_query(step, outcome, taken, now, &mut notes),
                 Action::Cancel => registration.learn_cancel(outcome, now),
                 Action::Refund { .. } => {}
             }
@@ -28,7 +28,7 @@ impl Dossier {
             }
         }
         if let Action::Refund { .. } = step.action {
-            self.learn_refund(outcome);
+            self.learn_refund(step, outcome);
         }
         self.settle();
         notes
@@ -36,7 +36,7 @@ impl Dossier {
 }
 
 impl Registration {
-    fn learn_register(&mut self, outcome: &Outcome, now: Timestamp) {
+    fn learn_register(&mut self, sent: Timestamp, outcome: &Outcome, now: Timestamp) {
         use RegistrationState::{Absent, Dead, Intent, Live, Paid, Surplus, Unknown};
         match (outcome, self.state) {
             (
@@ -58,7 +58,10 @@ impl Registration {
             (Outcome::Registered { .. }, Absent | Dead | Paid | Surplus) => {
                 self.hinted = true;
             }
-            (Outcome::NotExecuted(_), Intent) => self.climb(Absent, "not_executed"),
+            // Of this very send: the row may have been armed and sent again since an earlier one.
+            (Outcome::NotExecuted(_), Intent) if self.sent_at == Some(sent) => {
+                self.climb(Absent, "not_executed");
+            }
             (Outcome::Refused { .. }, Intent) => self.die(Ending::Refused),
             // The provider's word about this very number and body. A refusal of our account says
             // nothing about what an earlier send did.
@@ -80,6 +83,7 @@ impl Registration {
 
     fn learn_query(
         &mut self,
+        step: &Step,
         outcome: &Outcome,
         taken: bool,
         now: Timestamp,
@@ -96,7 +100,10 @@ impl Registration {
             }
             Outcome::NotFound => {
                 self.hinted = false;
-                self.not_found = self.not_found.saturating_add(1);
+                let about_this_send = self.sent_at.is_none_or(|sent| step.at >= sent);
+                if about_this_send && step.not_found == self.not_found {
+                    self.not_found = self.not_found.saturating_add(1);
+                }
             }
             Outcome::Registered { .. }
             | Outcome::Taken
@@ -145,9 +152,7 @@ impl Registration {
             (ReportedStatus::Paid, Paid | Surplus) => self.give_back(report),
             (ReportedStatus::Over(ending), Intent | Unknown | Live) => {
                 self.registered_at.get_or_insert(now);
-                // A bank has one word for the payer's no and for ours.
-                let ours = ending == Ending::Declined && self.cancel_sent_at.is_some();
-                self.die(if ours { Ending::Cancelled } else { ending });
+                self.die(ending);
             }
             // Reversed after it was paid: all of it went back.
             (ReportedStatus::Over(Ending::Cancelled), Paid | Surplus) => {

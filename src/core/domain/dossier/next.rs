@@ -74,7 +74,7 @@ impl Dossier {
     }
 
     /// A step on a registration, as the partner must see it.
-    pub(super) fn step(registration: &Registration, action: Action) -> Step {
+    pub(super) fn step(registration: &Registration, action: Action, at: Timestamp) -> Step {
         Step {
             provider: registration.provider,
             sequence: registration.sequence,
@@ -82,6 +82,8 @@ impl Dossier {
             amount: registration.amount,
             external_id: registration.external_id.clone(),
             action,
+            at,
+            not_found: registration.not_found,
         }
     }
 
@@ -107,10 +109,10 @@ impl Dossier {
             return Next::Rest;
         }
         let pause = turn.resolve_pause(attempts);
-        let grace_left = self
-            .open_registration()
-            .and_then(|open| open.sent_at)
-            .map_or(Duration::ZERO, |sent| (sent + turn.policy.unknown_grace).since(turn.now));
+        let grace_left =
+            self.open_registration().and_then(|open| open.sent_at).map_or(Duration::ZERO, |sent| {
+                (sent + turn.policy.unknown_grace).since(turn.asked_at())
+            });
         let pause = if grace_left.is_zero() { pause } else { pause.min(grace_left + AFTER_GRACE) };
         self.park(turn, reason, turn.now + pause, true);
         Next::Rest
@@ -145,6 +147,11 @@ impl Turn<'_> {
     pub(super) fn resolve_pause(&self, attempts: u32) -> Duration {
         let place = usize::try_from(attempts).unwrap_or(usize::MAX).min(RESOLVE_PAUSES.len() - 1);
         Duration::from_secs(RESOLVE_PAUSES[place])
+    }
+
+    /// When the last step was decided: what its answer tells is no younger than that.
+    pub(super) fn asked_at(&self) -> Timestamp {
+        self.round.last.as_ref().map_or(self.now, |(step, _)| step.at)
     }
 
     pub(super) fn past(&self, deadline: Timestamp) -> bool {

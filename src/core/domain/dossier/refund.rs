@@ -2,7 +2,7 @@
 //! against the sum that stood there before, since not every provider knows a key for refunds.
 
 use super::Dossier;
-use super::step::{Action, Next, Note, Outcome, Turn};
+use super::step::{Action, Next, Note, Outcome, Step, Turn};
 use crate::core::domain::registration::{Registration, RegistrationState};
 use crate::core::domain::task::{Reason, RefundPlan, TaskError, TaskKind, TaskState};
 
@@ -21,7 +21,8 @@ impl Dossier {
         let Some((plan, paid)) = self.refund_in_hand(turn) else {
             return self.review(turn, TaskError::Mismatch, notes);
         };
-        let (query, deadline) = (Self::step(&paid, Action::Query), self.deadline_of(turn));
+        let (query, deadline) =
+            (Self::step(&paid, Action::Query, turn.now), self.deadline_of(turn));
         let refused = matches!(turn.round.last, Some((_, Outcome::Refused { .. })));
         match &turn.round.last {
             None => Next::Call(query),
@@ -75,8 +76,9 @@ impl Dossier {
             }
             Reading::Unchanged => {
                 plan.unchanged = plan.unchanged.saturating_add(1);
-                let grace_over =
-                    plan.sent_at.is_none_or(|sent| turn.now > sent + turn.policy.unknown_grace);
+                // A reading from before the end of the grace proves nothing, however late it comes.
+                let grace = turn.policy.unknown_grace;
+                let grace_over = plan.sent_at.is_none_or(|sent| turn.asked_at() > sent + grace);
                 if !plan.taken && grace_over && plan.unchanged >= UNCHANGED_ENOUGH {
                     return self.call_refund(turn, plan, paid);
                 }
@@ -93,11 +95,11 @@ impl Dossier {
         self.keep_plan(turn, plan);
         // One id for all repeats of this refund, another for the next refund of the same sum.
         let refund_id = format!("R{}", turn.task);
-        Next::Call(Self::step(paid, Action::Refund { amount: plan.amount, refund_id }))
+        Next::Call(Self::step(paid, Action::Refund { amount: plan.amount, refund_id }, turn.now))
     }
 
     /// A fact about the refund that is under way; there is one at most.
-    pub(super) fn learn_refund(&mut self, outcome: &Outcome) {
+    pub(super) fn learn_refund(&mut self, step: &Step, outcome: &Outcome) {
         let Some(plan) =
             self.unfinished_mut(TaskKind::RefundPayment).and_then(|t| t.refund.as_mut())
         else {
@@ -106,7 +108,9 @@ impl Dossier {
         match outcome {
             Outcome::Taken => plan.taken = true,
             // Certainly without effect: as if it had never been sent, unless an earlier send is in doubt.
-            Outcome::NotExecuted(_) | Outcome::Refused { .. } if plan.sends == 1 => {
+            Outcome::NotExecuted(_) | Outcome::Refused { .. }
+                if plan.sends == 1 && plan.sent_at == Some(step.at) =>
+            {
                 plan.sent_at = None;
                 plan.sends = 0;
             }

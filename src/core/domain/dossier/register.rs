@@ -11,10 +11,6 @@ use crate::core::domain::task::{Reason, TaskError, TaskKind, TaskState};
 /// So many business answers "no such order" are needed before a number may be sent again.
 const NOT_FOUND_ENOUGH: u32 = 3;
 
-/// A form that was lost is asked for anew at once, but only so often in one run: a provider that loses
-/// every form must not be called as fast as it answers until all numbers are spent.
-const FORMLESS_ENOUGH: u32 = 2;
-
 /// The two digits of a provider number allow no more.
 pub(super) const LAST_SEQUENCE: u8 = 99;
 
@@ -56,21 +52,21 @@ impl Dossier {
             // number cannot make a second order, a new number could.
             Some(Outcome::NotFound)
                 if open.not_found >= NOT_FOUND_ENOUGH
-                    && open.sent_at.is_none_or(|sent| turn.now > sent + grace) =>
+                    && open.sent_at.is_none_or(|sent| turn.asked_at() > sent + grace) =>
             {
                 open.sent_at = Some(turn.now);
                 open.not_found = 0;
                 "sent_again".clone_into(&mut open.evidence);
-                Next::Call(Self::step(open, Action::Register { return_url }))
+                Next::Call(Self::step(open, Action::Register { return_url }, turn.now))
             }
             // The number was known before: ask at once.
-            Some(Outcome::Duplicate) => Next::Call(Self::step(open, Action::Query)),
+            Some(Outcome::Duplicate) => Next::Call(Self::step(open, Action::Query, turn.now)),
             Some(_) => self.rest_after_setback(turn, Reason::OutcomeUnknown),
             None if turn.repeat_safe.contains(&open.provider) => {
                 open.sent_at = Some(turn.now);
-                Next::Call(Self::step(open, Action::Register { return_url }))
+                Next::Call(Self::step(open, Action::Register { return_url }, turn.now))
             }
-            None => Next::Call(Self::step(open, Action::Query)),
+            None => Next::Call(Self::step(open, Action::Query, turn.now)),
         }
     }
 
@@ -91,11 +87,6 @@ impl Dossier {
         let spent = self.present_sequence() > LAST_SEQUENCE;
         match untried {
             _ if spent || (refused && fatal) => self.rejected(turn),
-            Some(_) if round.formless >= FORMLESS_ENOUGH => {
-                let attempts = self.task_of(turn).map_or(0, |task| task.attempts);
-                self.park(turn, Reason::Retry, turn.now + turn.backoff(attempts), true);
-                Next::Rest
-            }
             Some(provider) => self.arm(turn, provider),
             None if round.skipped.is_empty() => self.rejected(turn),
             None => self.nobody_executed(turn),
@@ -126,7 +117,7 @@ impl Dossier {
         registration.sent_at = Some(turn.now);
         registration.not_found = 0;
         "armed".clone_into(&mut registration.evidence);
-        Next::Call(Self::step(registration, Action::Register { return_url }))
+        Next::Call(Self::step(registration, Action::Register { return_url }, turn.now))
     }
 
     /// Every provider was asked and none did anything: undo if that is still possible, else wait.

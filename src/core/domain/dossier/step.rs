@@ -19,6 +19,12 @@ pub struct Step {
     pub amount: Money,
     pub external_id: Option<String>,
     pub action: Action,
+    /// When it was decided, which for a send is the name of the send: news about an earlier one that
+    /// comes late must not be taken for news about this one.
+    pub at: Timestamp,
+    /// How often the number was not found before: a question counts once, however often its answer
+    /// is taken in.
+    pub not_found: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +74,8 @@ pub struct Round {
     pub skipped: Vec<(Provider, Wait)>,
     /// Providers that refused the registration in this run; whether on our account's behalf.
     pub refused: Vec<(Provider, bool)>,
-    /// Registrations that were sent in this run and brought no form.
-    pub formless: u32,
+    /// Registrations that were asked about in this run, whatever came of it.
+    pub asked: Vec<(Provider, u8)>,
     /// The last step and what became of it.
     pub last: Option<(Step, Outcome)>,
 }
@@ -78,18 +84,15 @@ impl Round {
     /// Remembers what became of a step.
     pub fn note(&mut self, step: Step, outcome: Outcome) {
         if let Action::Register { .. } = step.action {
-            match outcome {
-                Outcome::NotExecuted(wait) => self.skipped.push((step.provider, wait)),
-                Outcome::Refused { concerns_account } => {
-                    self.refused.push((step.provider, concerns_account));
-                }
-                Outcome::Registered { .. } => {}
-                Outcome::Found(_)
-                | Outcome::NotFound
-                | Outcome::Taken
-                | Outcome::Unknown
-                | Outcome::Duplicate => self.formless += 1,
+            if let Outcome::NotExecuted(wait) = outcome {
+                self.skipped.push((step.provider, wait));
             }
+            if let Outcome::Refused { concerns_account } = outcome {
+                self.refused.push((step.provider, concerns_account));
+            }
+        }
+        if step.action == Action::Query {
+            self.asked.push((step.provider, step.sequence));
         }
         self.last = Some((step, outcome));
     }

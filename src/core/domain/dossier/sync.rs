@@ -13,10 +13,10 @@ impl Dossier {
         if !resolving {
             self.orphan_becomes_unknown();
         }
-        let asked = turn.round.last.as_ref().map(|(step, _)| (step.provider, step.sequence));
-        let fresh = |r: &&Registration| asked != Some((r.provider, r.sequence));
+        // Each once in a run: two hints about silent partners must not be asked by turns for ever.
+        let fresh = |r: &&Registration| !turn.round.asked.contains(&(r.provider, r.sequence));
         if let Some(hinted) = self.registrations.iter().filter(fresh).find(|r| r.hinted) {
-            return Next::Call(Self::step(hinted, Action::Query));
+            return Next::Call(Self::step(hinted, Action::Query, turn.now));
         }
         let waiting = self.registrations.iter().find(|r| match r.state {
             RegistrationState::Live => true,
@@ -32,7 +32,9 @@ impl Dossier {
                 self.finish(turn, TaskState::Succeeded, None);
                 Next::Rest
             }
-            Some(open) if asked.is_none() => Next::Call(Self::step(open, Action::Query)),
+            Some(open) if turn.round.asked.is_empty() => {
+                Next::Call(Self::step(open, Action::Query, turn.now))
+            }
             Some(_) => self.rest_until_next_poll(turn),
         }
     }

@@ -120,3 +120,31 @@ fn a_refused_refund_fails_and_another_sum_is_a_persons_matter() {
     case.tell(&ask, found_refunded(&ask, 700));
     assert_eq!(case.own_task().state, TaskState::Review);
 }
+
+#[test]
+fn a_reading_from_before_the_end_of_the_grace_does_not_repeat_a_refund() {
+    let mut case = paid();
+    let first = sent(&mut case, Some(500));
+    let ask = call(case.tell(&first, Outcome::Unknown));
+    case.tell(&ask, found_refunded(&ask, 0));
+    for _ in 0..2 {
+        let ask = case.claim_call(TaskKind::RefundPayment);
+        assert_eq!(case.tell(&ask, found_refunded(&ask, 0)), Next::Rest);
+    }
+    let ask = case.claim_call(TaskKind::RefundPayment);
+    case.pass(60);
+    assert_eq!(case.tell(&ask, found_refunded(&ask, 0)), Next::Rest);
+}
+
+#[test]
+fn late_news_of_an_earlier_refund_call_says_nothing_about_the_present_one() {
+    let mut case = paid();
+    let first = sent(&mut case, Some(500));
+    case.tell(&first, not_executed(Reason::Retry));
+    let query = case.claim_call(TaskKind::RefundPayment);
+    let second = call(case.tell(&query, found_refunded(&query, 0)));
+    let now = case.now;
+    case.dossier.learn(&first, &not_executed(Reason::Retry), now);
+    let ask = call(case.tell(&second, Outcome::Unknown));
+    assert_eq!(case.tell(&ask, found_refunded(&ask, 0)), Next::Rest, "it may still arrive");
+}

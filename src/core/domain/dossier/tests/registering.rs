@@ -181,3 +181,19 @@ fn a_holder_that_lost_its_lease_brings_facts_but_decides_nothing() {
     assert_eq!(case.tell(&query, Outcome::NotFound), Next::Rest);
     assert_eq!(case.own_task().state, TaskState::Succeeded);
 }
+
+#[test]
+fn late_news_of_an_earlier_send_says_nothing_about_the_present_one() {
+    let mut case = Case::new();
+    let first = case.begin();
+    let kassa = call(case.tell(&first, not_executed(Reason::Retry)));
+    case.tell(&kassa, not_executed(Reason::Retry));
+    let second = case.claim_call(TaskKind::RegisterPayment);
+    assert_eq!(second.number, first.number);
+    // The first run could not store its news, and stores it now.
+    let now = case.now;
+    case.dossier.learn(&first, &not_executed(Reason::Retry), now);
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Intent);
+    assert_eq!(case.tell(&second, Outcome::Unknown), Next::Rest);
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
+}

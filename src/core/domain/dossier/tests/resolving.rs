@@ -48,6 +48,31 @@ fn the_same_number_goes_again_only_after_three_answers_and_the_grace() {
 }
 
 #[test]
+fn an_answer_counts_once_however_often_it_is_taken_in() {
+    let (mut case, _) = unknown();
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    let now = case.now;
+    for _ in 0..3 {
+        case.dossier.learn(&query, &Outcome::NotFound, now);
+    }
+    assert_eq!(case.dossier.registration(Provider::Sber, 1).unwrap().not_found, 1);
+}
+
+#[test]
+fn an_answer_to_a_question_from_before_the_end_of_the_grace_does_not_end_it() {
+    let (mut case, _) = unknown();
+    for _ in 0..3 {
+        let query = case.claim_call(TaskKind::RegisterPayment);
+        assert_eq!(case.tell(&query, Outcome::NotFound), Next::Rest);
+    }
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    case.pass(60);
+    assert_eq!(case.tell(&query, Outcome::NotFound), Next::Rest);
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    assert!(registers(&call(case.tell(&query, Outcome::NotFound))));
+}
+
+#[test]
 fn a_query_that_failed_proves_nothing() {
     let (mut case, _) = unknown();
     for _ in 0..30 {
@@ -141,28 +166,6 @@ fn a_number_that_is_known_already_is_asked_for_at_once() {
 }
 
 #[test]
-fn a_provider_that_loses_every_form_is_not_called_as_fast_as_it_answers() {
-    let mut case = Case::new();
-    let mut step = case.begin();
-    for sequence in [1, 2] {
-        assert_eq!(step.sequence, sequence);
-        let query = call(case.tell(&step, Outcome::Duplicate));
-        let decline = call(case.tell(&query, found(&query, ReportedStatus::Pending)));
-        let ask = call(case.tell(&decline, Outcome::Taken));
-        let over = found(&ask, ReportedStatus::Over(Ending::Declined));
-        match case.tell(&ask, over) {
-            Next::Call(anew) => step = anew,
-            rest => assert_eq!((rest, sequence), (Next::Rest, 2)),
-        }
-    }
-    let task = case.own_task();
-    assert_eq!((task.state, task.reason), (TaskState::Queued, Some(Reason::Retry)));
-    assert_eq!(task.attempts, 1, "so that the next pause is longer");
-    assert!(task.run_at > case.now);
-    assert_eq!(case.claim_call(TaskKind::RegisterPayment).sequence, 3);
-}
-
-#[test]
 fn anothers_payment_under_our_number_is_laid_before_a_person() {
     let (mut case, _) = unknown();
     let query = case.claim_call(TaskKind::RegisterPayment);
@@ -195,6 +198,26 @@ fn a_hint_brings_the_question_forward_and_is_never_believed() {
     assert_eq!(case.dossier.unfinished(TaskKind::RegisterPayment).unwrap().run_at, now);
     assert_eq!(case.status(), OrderStatus::Registering);
     assert!(!case.dossier.hint(Provider::OdnaKassa, &step.number, now, id, age));
+}
+
+#[test]
+fn two_hints_about_silent_partners_are_asked_once_each_and_then_wait() {
+    let mut case = Case::new();
+    let first = case.begin();
+    case.tell(&first, registered());
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Over(Ending::Expired)));
+    let second = case.begin();
+    case.tell(&second, registered());
+    let (now, age) = (case.now, case.policy.max_age);
+    for number in [&first.number, &second.number] {
+        case.dossier.hint(Provider::Sber, number, now, TaskId::new(997), age);
+    }
+    let one = case.claim_call(TaskKind::SyncPayment);
+    let other = call(case.tell(&one, not_executed(Reason::BreakerOpen)));
+    assert_ne!(one.number, other.number);
+    assert_eq!(case.tell(&other, not_executed(Reason::BreakerOpen)), Next::Rest);
+    assert!(case.own_task().run_at > case.now);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug)]
-pub struct GuardedSystem {
+pub struct Guards {
     pub system: System,
     pub breaker: Arc<Breaker>,
     pub semaphore: Arc<Semaphore>,
@@ -18,7 +18,7 @@ pub struct GuardedSystem {
     pub settings: Vec<(String, String)>,
 }
 
-impl SystemControl for GuardedSystem {
+impl SystemControl for Guards {
     fn system(&self) -> System {
         self.system
     }
