@@ -1,0 +1,68 @@
+//! Whatever goes wrong, in whatever order: no order is lost, none is paid for twice, and every promise
+//! is kept. Each seed is a world of its own (see `simulation/mod.rs`).
+
+#[path = "simulation/mod.rs"]
+mod simulation;
+
+use simulation::{Mutant, Options, Report, Tally, run, shrink};
+
+/// Seeds of a test run; `examples/simulate.rs` takes any number.
+const SEEDS: u64 = 300;
+
+/// Within so many seeds each planted bug is found.
+const SEEDS_FOR_A_MUTANT: u64 = 300;
+
+fn told(seed: u64, options: &Options) -> String {
+    let Some((smaller, report)) = shrink(seed, options) else { return "it passes now".to_owned() };
+    let Report { violations, schedule, .. } = report;
+    format!(
+        "seed {seed} with {} order(s), {} instance(s), faults {}:\n{}\n\n{violations:#?}",
+        smaller.orders,
+        smaller.instances,
+        smaller.faults,
+        schedule.join("\n")
+    )
+}
+
+#[test]
+fn nothing_is_lost_and_nothing_happens_twice() {
+    let options = Options::default();
+    let mut tally = Tally::default();
+    for seed in 1..=SEEDS {
+        let report = run(seed, &options);
+        assert!(report.violations.is_empty(), "{}", told(seed, &options));
+        tally.add(report.tally);
+    }
+    // A world in which nothing happens proves nothing.
+    let busy = [tally.orders, tally.calls / 5, tally.crashes, tally.paid * 2, tally.unknown * 2];
+    assert!(busy.into_iter().all(|count| count > SEEDS), "{tally:?}");
+}
+
+#[test]
+fn a_seed_replays_exactly() {
+    let options = Options { record: true, ..Options::default() };
+    for seed in 1..=20 {
+        assert_eq!(run(seed, &options), run(seed, &options), "seed {seed}");
+    }
+}
+
+#[test]
+fn clocks_that_are_an_hour_apart_change_nothing() {
+    let skewed = Options { record: true, ..Options::default() };
+    let right = Options { skewed: false, ..skewed };
+    for seed in 1..=50 {
+        assert_eq!(run(seed, &skewed), run(seed, &right), "seed {seed}");
+    }
+}
+
+#[test]
+fn every_planted_bug_is_found() {
+    let missed: Vec<Mutant> = Mutant::ALL
+        .into_iter()
+        .filter(|mutant| {
+            let options = Options { mutant: Some(*mutant), ..Options::default() };
+            (1..=SEEDS_FOR_A_MUTANT).all(|seed| run(seed, &options).violations.is_empty())
+        })
+        .collect();
+    assert!(missed.is_empty(), "not found: {missed:?}");
+}

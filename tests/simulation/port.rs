@@ -1,0 +1,260 @@
+//! A payment system as the core sees it: the guards of production in the order of production, before
+//! the simulated wire. What the guards promise is watched here.
+
+use super::bank::Payment;
+use super::fleet::Life;
+use super::wire::{Answer, Failure, Request, exchange, refused};
+use super::world::World;
+use order_service::adapters::resilience::breaker::{Breaker, State};
+use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::deadline::CallTimeout;
+use order_service::adapters::resilience::observer::{Observer, Silent};
+use order_service::adapters::resilience::outcome::Failed;
+use order_service::adapters::resilience::retry::Retry;
+use order_service::adapters::resilience::semaphore::Semaphore;
+use order_service::core::domain::registration::{Provider, ProviderNumber};
+use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::ports::call::Call;
+use order_service::core::ports::payment::{
+    Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef, RawCallback,
+    RefundOrder, RegisterOrder, Registered,
+};
+use order_service::core::ports::unavailable::{Cause, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+#[derive(Debug)]
+pub struct SimPort {
+    breaker: Arc<Breaker>,
+    semaphore: Semaphore,
+    call_timeout: CallTimeout,
+    retry: Retry,
+    line: Line,
+}
+
+/// One instance's connection to one provider.
+#[derive(Debug)]
+pub struct Line {
+    pub provider: Provider,
+    pub life: Arc<Life>,
+    world: Arc<World>,
+    breaker: Arc<Breaker>,
+    limit: Duration,
+    in_flight: Arc<AtomicUsize>,
+}
+
+/// A call in flight.
+pub struct Flight(Arc<AtomicUsize>);
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Line {
+    pub fn world(&self) -> &Arc<World> {
+        &self.world
+    }
+
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// I7: no more calls at a time than the guards allow, and none while the breaker is open.
+    pub fn take_off(&self) -> Flight {
+        let flying = self.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
+        let most = usize::try_from(self.world.plan.bulkhead.max_concurrent).unwrap_or(usize::MAX);
+        if flying > most {
+            let what = format!("{flying} calls of {} at {}", self.life.name, self.provider);
+            self.world.chronicle.violated("I7 calls at a time", what);
+        }
+        if self.breaker.state() == State::Open {
+            let what = format!("{} calls {}", self.life.name, self.provider);
+            self.world.chronicle.violated("I7 no call while the breaker is open", what);
+        }
+        Flight(Arc::clone(&self.in_flight))
+    }
+}
+
+impl SimPort {
+    pub fn new(world: &Arc<World>, life: &Arc<Life>, provider: Provider) -> Self {
+        let system = match provider {
+            Provider::Sber => System::Sber,
+            Provider::OdnaKassa => System::OdnaKassa,
+        };
+        let observer: Arc<dyn Observer> = Arc::new(Silent);
+        let (clock, plan) = (Clock::tokio(), &world.plan);
+        let breaker = Breaker::new(system, &plan.breaker, clock.clone(), Arc::clone(&observer));
+        let breaker = Arc::new(breaker.expect("the plan draws what is allowed"));
+        let semaphore = Semaphore::new(system, &plan.bulkhead, clock, Arc::clone(&observer));
+        let semaphore = semaphore.expect("the plan draws what is allowed");
+        let limit = match provider {
+            Provider::Sber => plan.call_limit[0],
+            Provider::OdnaKassa => plan.call_limit[1],
+        };
+        let line = Line {
+            provider,
+            life: Arc::clone(life),
+            world: Arc::clone(world),
+            breaker: Arc::clone(&breaker),
+            limit,
+            in_flight: Arc::default(),
+        };
+        Self {
+            semaphore: semaphore.watched_by(Arc::clone(&breaker)),
+            breaker,
+            call_timeout: CallTimeout::new(limit),
+            retry: Retry::new(system, plan.retry.clone(), observer).expect("allowed as well"),
+            line,
+        }
+    }
+
+    async fn ask(&self, request: Request) -> Result<Answer, Failure> {
+        exchange(&self.line, request).await
+    }
+
+    async fn guarded<T>(
+        &self,
+        call: &Call,
+        operation: &'static str,
+        exchange: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        self.breaker.check()?;
+        let _permit = self.semaphore.acquire(call.deadline).await?;
+        let exchange = self.call_timeout.cap(call.deadline, exchange);
+        if call.background {
+            self.breaker.watch_poll(operation, exchange).await
+        } else {
+            self.breaker.watch(operation, exchange).await
+        }
+    }
+
+    async fn post_register(&self, order: &RegisterOrder) -> Result<Registered, Failure> {
+        let number = order.number.as_str().to_owned();
+        match self.ask(Request::Register { number, amount: order.amount }).await? {
+            Answer::Registered { external_id, form_url, expires_at } => {
+                Ok(Registered { external_id, form_url, expires_at: Some(expires_at) })
+            }
+            Answer::Duplicate => Err(Failed::Answered(PaymentError::Duplicate)),
+            Answer::Refused(concerns) => Err(refused(concerns)),
+            Answer::Found(_) | Answer::NotFound | Answer::Taken => Err(Cause::Unreadable.into()),
+        }
+    }
+
+    async fn post_query(&self, number: &ProviderNumber) -> Result<Finding, Failure> {
+        match self.ask(Request::Query { number: number.as_str().to_owned() }).await? {
+            Answer::Found(report) => Ok(Finding::Found(report)),
+            Answer::NotFound => Ok(Finding::NotFound),
+            Answer::Refused(concerns) => Err(refused(concerns)),
+            Answer::Registered { .. } | Answer::Duplicate | Answer::Taken => {
+                Err(Cause::Unreadable.into())
+            }
+        }
+    }
+
+    async fn post_change(&self, request: Request) -> Result<(), Failure> {
+        match self.ask(request).await? {
+            Answer::Taken => Ok(()),
+            Answer::Refused(concerns) => Err(refused(concerns)),
+            Answer::Registered { .. } | Answer::Duplicate | Answer::Found(_) | Answer::NotFound => {
+                Err(Cause::Unreadable.into())
+            }
+        }
+    }
+
+    fn told(&self, failure: Failure) -> PaymentError {
+        match failure {
+            Failed::NoAnswer(silence) => {
+                PaymentError::without_answer(self.breaker.system(), silence)
+            }
+            Failed::Answered(error) => error,
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl PaymentPort for SimPort {
+    fn provider(&self) -> Provider {
+        self.line.provider
+    }
+
+    fn call_limit(&self) -> Duration {
+        self.call_timeout.get()
+    }
+
+    fn capacity(&self) -> Capacity {
+        let places = u32::try_from(self.semaphore.free()).unwrap_or(u32::MAX);
+        let admitted = self.breaker.capacity(places);
+        Capacity {
+            free: usize::try_from(admitted.calls).unwrap_or(usize::MAX),
+            retry_after: admitted.ask_again.unwrap_or(Duration::from_secs(1)),
+        }
+    }
+
+    fn repeats_safely(&self) -> bool {
+        self.line.provider == Provider::OdnaKassa
+    }
+
+    async fn register(
+        &self,
+        order: &RegisterOrder,
+        call: &Call,
+    ) -> Result<Registered, PaymentError> {
+        let made = self.guarded(call, "register", self.post_register(order)).await;
+        made.map_err(|failure| self.told(failure))
+    }
+
+    async fn payment_status(
+        &self,
+        payment: &PaymentRef,
+        call: &Call,
+    ) -> Result<Finding, PaymentError> {
+        let attempt = || self.guarded(call, "payment_status", self.post_query(&payment.number));
+        let found = self.retry.run(call.deadline, attempt).await;
+        found.map_err(|failure| self.told(failure))
+    }
+
+    async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError> {
+        let number = payment.number.as_str().to_owned();
+        let exchange = self.post_change(Request::Cancel { number });
+        let cancelled = self.guarded(call, "cancel", exchange).await;
+        cancelled.map_err(|failure| self.told(failure))
+    }
+
+    async fn refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), PaymentError> {
+        let number = refund.payment.number.as_str().to_owned();
+        let (amount, refund_id) = (refund.amount, refund.refund_id.clone());
+        let exchange = self.post_change(Request::Refund { number, amount, refund_id });
+        let refunded = self.guarded(call, "refund", exchange).await;
+        refunded.map_err(|failure| self.told(failure))
+    }
+
+    fn read_callback(
+        &self,
+        raw: &RawCallback<'_>,
+        _: Timestamp,
+    ) -> Result<Callback, CallbackError> {
+        let text = std::str::from_utf8(raw.body).map_err(|_| CallbackError::Malformed("body"))?;
+        let mut words = text.split('|');
+        let mut word = || words.next().ok_or(CallbackError::Malformed("body"));
+        let (number, kind, event_id) = (word()?, word()?, word()?);
+        Ok(Callback {
+            number: ProviderNumber::told(number),
+            event_id: (!event_id.is_empty()).then(|| event_id.to_owned()),
+            kind: kind.to_owned(),
+            signed: raw.signature.is_some(),
+        })
+    }
+}
+
+/// The number behind a form that a client was given.
+pub fn number_of(form_url: &str) -> &str {
+    form_url.rsplit('/').next().unwrap_or(form_url)
+}
+
+/// Whether a payment is what was asked for.
+pub fn exact(payment: &Payment) -> bool {
+    payment.told == payment.amount
+}

@@ -1,0 +1,250 @@
+//! The database as one instance sees it: the memory store behind a connection that can be slow, away,
+//! or lose the news of a commit. Every commit is looked at as it happens.
+
+use super::audit;
+use super::dice::Dice;
+use super::faults::Fault;
+use super::fleet::Life;
+use super::mutants::Mutation;
+use super::world::World;
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
+use order_service::core::domain::order::Order;
+use order_service::core::domain::registration::{Provider, ProviderNumber};
+use order_service::core::domain::task::{Task, TaskState};
+use order_service::core::ports::orders::{
+    ClaimRequest, Claimed, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder,
+    OrderQuery, OrderStore, Placed, Reads, Scene, Scope, StorageError, TaskQuery, TaskStat,
+    TaskView,
+};
+use std::future::pending;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::sleep;
+
+#[derive(Debug)]
+pub struct SimStore {
+    world: Arc<World>,
+    life: Arc<Life>,
+    place: usize,
+    dice: Dice,
+    mutation: Mutation,
+}
+
+impl SimStore {
+    pub fn new(world: &Arc<World>, life: &Arc<Life>, place: usize, dice: &Dice) -> Self {
+        Self {
+            world: Arc::clone(world),
+            life: Arc::clone(life),
+            place,
+            dice: Dice::new(world.seed, "store", dice.below(usize::MAX)),
+            mutation: Mutation::new(world.options.mutant),
+        }
+    }
+
+    fn inner(&self) -> &dyn OrderStore {
+        self.world.store.as_ref()
+    }
+
+    /// The way there.
+    async fn reach(&self) -> Result<(), StorageError> {
+        self.life.alive().await;
+        self.travel().await;
+        let elapsed = self.world.elapsed();
+        let dark = self.world.plan.dark[self.place].iter().any(|span| span.contains(&elapsed));
+        if dark && !self.world.healed() {
+            sleep(self.dice.millis(0, 500)).await;
+            return Err(StorageError::Unavailable);
+        }
+        Ok(())
+    }
+
+    /// The way back from a commit, on which the news of it can be lost.
+    async fn come_back<T>(&self, done: T) -> Result<T, StorageError> {
+        self.travel().await;
+        self.life.pass().await;
+        if self.world.strikes(Fault::LostCommit, &self.dice) {
+            self.world.chronicle.note(|| format!("{} loses the news of a commit", self.life.name));
+            return Err(StorageError::Unavailable);
+        }
+        Ok(done)
+    }
+
+    async fn travel(&self) {
+        if self.world.strikes(Fault::Storage, &self.dice) {
+            sleep(self.dice.millis(0, 1_500)).await;
+        }
+    }
+
+    /// One decision, committed. A store may run a decision again on a newer dossier, when a commit
+    /// was refused or its fate is unknown.
+    async fn commit(
+        &self,
+        id: OrderId,
+        reads: Reads,
+        decide: &Arc<Mutex<Decide>>,
+        again: bool,
+    ) -> Result<bool, StorageError> {
+        let ended: Arc<Mutex<Vec<Task>>> = Arc::default();
+        let (decide, seen) = (Arc::clone(decide), Arc::clone(&ended));
+        let watched: Decide = Box::new(move |dossier: &mut Dossier, scene: &Scene| {
+            let also = decide.lock().unwrap_or_else(PoisonError::into_inner)(dossier, scene);
+            let over = dossier.tasks.iter().filter(|task| task.state.is_final()).cloned();
+            *seen.lock().unwrap_or_else(PoisonError::into_inner) = over.collect();
+            also
+        });
+        self.life.pass().await;
+        self.world.pace(&self.life.name).await;
+        let found = self.mutation.change(&self.world, id, reads, watched).await;
+        if let Err(StorageError::Corrupt(what)) = found {
+            if again && what == "fresh_id" {
+                // The task that the first commit made is over by now: the request fails, the work is done.
+                return found;
+            }
+            let what = format!("{what}, {}", self.world.name(id));
+            self.world.chronicle.violated("decisions keep storage's rules", what);
+        }
+        let found = found?;
+        let over = std::mem::take(&mut *ended.lock().unwrap_or_else(PoisonError::into_inner));
+        over.iter().for_each(|task| self.world.saw(task));
+        audit::look_at(&self.world, &self.life.name, id).await;
+        Ok(found)
+    }
+
+    /// A lease is given to one at a time, and while a partner is shut off its tasks are left alone.
+    async fn watch_claim(&self, request: &ClaimRequest, before: &[Task], claimed: &[Claimed]) {
+        let now = self.world.now();
+        for claim in claimed {
+            let Some(task) = before.iter().find(|task| task.id == claim.task_id) else { continue };
+            let held = task.lease.as_ref().is_some_and(|lease| lease.until > now);
+            if task.state == TaskState::Running && held {
+                let what =
+                    format!("{} takes {}", request.owner.as_str(), self.world.task_name(task.id));
+                self.world.chronicle.violated("a lease is one holder's", what);
+            }
+            self.world.chronicle.note(|| {
+                let (name, order) = (self.world.task_name(task.id), self.world.name(task.order_id));
+                format!("{} claims {name} ({:?} of {order})", self.life.name, task.kind)
+            });
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl OrderStore for SimStore {
+    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
+        self.reach().await?;
+        let placed = self.mutation.place(&self.world, order, key).await?;
+        self.come_back(placed).await
+    }
+
+    async fn change(
+        &self,
+        id: OrderId,
+        reads: Reads,
+        decide: Decide,
+    ) -> Result<bool, StorageError> {
+        let decide = Arc::new(Mutex::new(decide));
+        self.reach().await?;
+        if self.world.strikes(Fault::Rerun, &self.dice)
+            && let Some(mut stale) = self.inner().dossier(id, &Scope::Anyone).await?
+        {
+            // A commit that was refused: the decision was made for nothing, and is made again.
+            let scene = Scene { now: self.world.now(), waiting: None };
+            decide.lock().unwrap_or_else(PoisonError::into_inner)(&mut stale, &scene);
+            sleep(self.dice.millis(0, 50)).await;
+        }
+        let mut found = self.commit(id, reads, &decide, false).await?;
+        if self.world.strikes(Fault::Rerun, &self.dice) {
+            // A commit of unknown fate that was done: the store reads again and decides again.
+            sleep(self.dice.millis(1, 2_000)).await;
+            self.life.pass().await;
+            found = self.commit(id, reads, &decide, true).await?;
+        }
+        self.come_back(found).await
+    }
+
+    async fn dossier(&self, id: OrderId, scope: &Scope) -> Result<Option<Dossier>, StorageError> {
+        self.reach().await?;
+        self.inner().dossier(id, scope).await
+    }
+
+    async fn list(&self, query: &OrderQuery, scope: &Scope) -> Result<Vec<Dossier>, StorageError> {
+        self.reach().await?;
+        self.inner().list(query, scope).await
+    }
+
+    async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
+        self.reach().await?;
+        self.mutation.task(&self.world, id, scope).await
+    }
+
+    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
+        self.reach().await?;
+        self.inner().tasks(query).await
+    }
+
+    async fn find_order(
+        &self,
+        provider: Provider,
+        number: &ProviderNumber,
+    ) -> Result<Option<OrderId>, StorageError> {
+        self.reach().await?;
+        self.inner().find_order(provider, number).await
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
+        self.reach().await?;
+        let all = TaskQuery { limit: usize::MAX, ..TaskQuery::default() };
+        let before = self.inner().tasks(&all).await?;
+        let claimed = self.mutation.claim(&self.world, request).await?;
+        self.watch_claim(request, &before, &claimed).await;
+        if claimed.is_empty() {
+            return Ok(claimed);
+        }
+        self.come_back(claimed).await
+    }
+
+    async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
+        self.reach().await?;
+        let released = self.inner().release_leases(owner).await?;
+        self.come_back(released).await
+    }
+
+    async fn keep_orphan(&self, entry: InboxEntry) -> Result<bool, StorageError> {
+        self.reach().await?;
+        let kept = self.inner().keep_orphan(entry).await?;
+        self.come_back(kept).await
+    }
+
+    async fn find_reply(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
+        self.reach().await?;
+        self.inner().find_reply(key).await
+    }
+
+    async fn keep_reply(&self, key: IdempotencyKey, reply: KeptReply) -> Result<(), StorageError> {
+        self.reach().await?;
+        self.inner().keep_reply(key, reply).await
+    }
+
+    async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
+        self.reach().await?;
+        self.inner().task_stats().await
+    }
+
+    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
+        self.reach().await?;
+        self.inner().prune(tasks, keys).await
+    }
+
+    async fn ping(&self) -> Result<(), StorageError> {
+        self.reach().await
+    }
+
+    async fn hinted(&self, hint: Hint, seen: u64) -> u64 {
+        if !self.world.plan.hints {
+            return pending().await;
+        }
+        self.inner().hinted(hint, seen).await
+    }
+}
