@@ -60,8 +60,8 @@ impl Shop {
     /// One attempt a read, and a breaker that the first failure opens only where a test says so.
     async fn with(partner: StubPartner, adjust: impl FnOnce(&mut CatalogConfig)) -> Self {
         let mut config = CatalogConfig::new(base_url(&partner.url).unwrap());
-        config.retry.max_attempts = 1;
-        config.timeouts.read = Duration::from_millis(100);
+        config.guards.retry.max_attempts = 1;
+        config.guards.timeouts.read = Duration::from_millis(100);
         adjust(&mut config);
         let events = Arc::new(Heard::default());
         let heard: Arc<dyn Events> = Arc::clone(&events) as _;
@@ -238,7 +238,7 @@ async fn readers_who_miss_together_share_one_question() {
 #[tokio::test]
 async fn a_reader_in_a_hurry_takes_nothing_from_the_others() {
     let shop = Shop::with(StubPartner::held([product("p-1", 100)]).await, |config| {
-        config.timeouts.read = Duration::from_secs(2);
+        config.guards.timeouts.read = Duration::from_secs(2);
     })
     .await;
     let hurried = async {
@@ -268,9 +268,9 @@ async fn with_too_little_time_nothing_is_asked_but_the_cache() {
 #[tokio::test]
 async fn a_silence_is_asked_again_and_an_answer_is_not() {
     let retrying = |config: &mut CatalogConfig| {
-        config.retry.max_attempts = 3;
-        config.retry.base = Duration::from_millis(1);
-        config.retry.max = Duration::from_millis(2);
+        config.guards.retry.max_attempts = 3;
+        config.guards.retry.base = Duration::from_millis(1);
+        config.guards.retry.max = Duration::from_millis(2);
     };
     let script = [Answer::Status(500), Answer::Reset, product("p-1", 100), Answer::Status(404)];
     let shop = Shop::with(StubPartner::playing(script).await, retrying).await;
@@ -284,7 +284,7 @@ async fn a_silence_is_asked_again_and_an_answer_is_not() {
 async fn an_open_breaker_sends_nothing() {
     let script = [product("p-1", 100), Answer::Status(500)];
     let shop = Shop::with(StubPartner::playing(script).await, |config| {
-        config.breaker.min_requests = 2;
+        config.guards.breaker.min_requests = 2;
     })
     .await;
     shop.read("p-1").await.unwrap();
@@ -305,7 +305,7 @@ async fn an_open_breaker_sends_nothing() {
 #[tokio::test]
 async fn a_full_semaphore_sheds_at_once() {
     let shop = Shop::with(StubPartner::held([product("p-1", 100)]).await, |config| {
-        config.bulkhead.max_concurrent = 1;
+        config.guards.bulkhead.max_concurrent = 1;
     })
     .await;
     let shed = async {

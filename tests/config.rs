@@ -3,6 +3,7 @@
 
 use order_service::adapters::out::sber::Credentials;
 use order_service::adapters::resilience::breaker::SlowAs;
+use order_service::adapters::resilience::guards::GuardConfig;
 use order_service::config::{Config, Problem, Problems};
 use order_service::core::domain::registration::Provider;
 use secrecy::ExposeSecret;
@@ -67,20 +68,10 @@ fn every_system_has_the_defaults_of_its_column() {
         ("recommendations",   500,  1_000,  2_500,  10,     0,    20,  0.50,  SlowAs::Ignore,  3,     1),
     ];
     let Config { sber, odnakassa, catalog, recommendations, .. } = &config;
-    let systems = [
-        (&sber.timeouts, &sber.bulkhead, &sber.breaker, &sber.retry),
-        (&odnakassa.timeouts, &odnakassa.bulkhead, &odnakassa.breaker, &odnakassa.retry),
-        (&catalog.timeouts, &catalog.bulkhead, &catalog.breaker, &catalog.retry),
-        (
-            &recommendations.timeouts,
-            &recommendations.bulkhead,
-            &recommendations.breaker,
-            &recommendations.retry,
-        ),
-    ];
-    for ((row, system), health) in expected.iter().zip(systems).zip(&config.health) {
+    let systems = [&sber.guards, &odnakassa.guards, &catalog.guards, &recommendations.guards];
+    for ((row, guards), health) in expected.iter().zip(systems).zip(&config.health) {
         let (name, connect, read, call, permits, queue, min, rate, slow, probes, attempts) = *row;
-        let (timeouts, bulkhead, breaker, retry) = system;
+        let GuardConfig { timeouts, bulkhead, breaker, retry } = guards;
         assert_eq!(timeouts.connect, Duration::from_millis(connect), "{name}");
         assert_eq!(timeouts.read, Duration::from_millis(read), "{name}");
         assert_eq!(timeouts.call, Duration::from_millis(call), "{name}");
@@ -100,9 +91,9 @@ fn every_system_has_the_defaults_of_its_column() {
 #[test]
 fn one_variable_changes_one_thing() {
     let config = config(&[("SBER_CB_FAILURE_RATE", "0.50"), ("CATALOG_CALL_TIMEOUT", "1m 30s")]);
-    assert!((config.sber.breaker.failure_rate - 0.5).abs() < f64::EPSILON);
-    assert!((config.odnakassa.breaker.failure_rate - 0.3).abs() < f64::EPSILON);
-    assert_eq!(config.catalog.timeouts.call, Duration::from_secs(90));
+    assert!((config.sber.guards.breaker.failure_rate - 0.5).abs() < f64::EPSILON);
+    assert!((config.odnakassa.guards.breaker.failure_rate - 0.3).abs() < f64::EPSILON);
+    assert_eq!(config.catalog.guards.timeouts.call, Duration::from_secs(90));
     assert_eq!(effective(&config, "SBER_CB_FAILURE_RATE"), "0.50");
 }
 

@@ -32,7 +32,7 @@ struct Shop {
 impl Shop {
     fn with(partner: StubPartner, adjust: impl FnOnce(&mut RecommendationsConfig)) -> Self {
         let mut config = RecommendationsConfig::new(base_url(&partner.url).unwrap());
-        config.timeouts.read = Duration::from_millis(100);
+        config.guards.timeouts.read = Duration::from_millis(100);
         adjust(&mut config);
         let (observer, events) = (Arc::new(Silent), Arc::new(Unheard));
         let adapter =
@@ -102,8 +102,8 @@ async fn each_silence_is_told_by_its_cause() {
 #[tokio::test]
 async fn a_caller_in_a_hurry_is_not_the_recommenders_fault() {
     let shop = Shop::with(StubPartner::playing([Answer::Hang]).await, |config| {
-        config.timeouts.read = Duration::from_secs(1);
-        config.breaker.min_requests = 1;
+        config.guards.timeouts.read = Duration::from_secs(1);
+        config.guards.breaker.min_requests = 1;
     });
     assert_eq!(shop.ask_within(Duration::from_millis(100)).await, Err(Cause::DeadlineTooShort));
     assert_eq!(shop.partner.calls(), 0);
@@ -114,7 +114,7 @@ async fn a_caller_in_a_hurry_is_not_the_recommenders_fault() {
 #[tokio::test]
 async fn an_open_breaker_sends_nothing() {
     let shop = Shop::with(StubPartner::playing([Answer::Status(500)]).await, |config| {
-        config.breaker.min_requests = 1;
+        config.guards.breaker.min_requests = 1;
     });
     assert_eq!(shop.ask().await, Err(Cause::PartnerFailed));
     assert_eq!(shop.adapter.breaker().state(), State::Open);
@@ -125,7 +125,7 @@ async fn an_open_breaker_sends_nothing() {
 #[tokio::test]
 async fn a_full_semaphore_sheds_at_once() {
     let shop = Shop::with(StubPartner::held([Answer::json(HINT)]).await, |config| {
-        config.bulkhead.max_concurrent = 1;
+        config.guards.bulkhead.max_concurrent = 1;
     });
     let shed = async {
         shop.partner.until_heard(1).await;

@@ -2,7 +2,7 @@
 //! be asked to do, `service` builds and runs, `shutdown` ends.
 
 mod commands;
-mod guards;
+mod guarded;
 mod partners;
 mod service;
 mod shutdown;

@@ -1,6 +1,6 @@
 //! The partners' adapters, each from its own settings, with the guards that operators see.
 
-use super::guards::Guards;
+use super::guarded::GuardedSystem;
 use crate::adapters::metrics::Metrics;
 use crate::adapters::out::catalog::CatalogAdapter;
 use crate::adapters::out::odnakassa::OdnaKassaAdapter;
@@ -86,7 +86,7 @@ fn guard(
     let own = |(name, value): &(String, String)| {
         Some((name.strip_prefix(&prefix)?.to_owned(), value.clone()))
     };
-    Arc::new(Guards {
+    Arc::new(GuardedSystem {
         system,
         breaker: Arc::clone(breaker),
         semaphore: Arc::clone(semaphore),

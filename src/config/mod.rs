@@ -103,8 +103,8 @@ impl Config {
         let around = payment::Surroundings {
             instance,
             request_timeout: service.limits.request_timeout,
-            sber_call: sber.timeouts.call,
-            odnakassa_call: odnakassa.timeouts.call,
+            sber_call: sber.guards.timeouts.call,
+            odnakassa_call: odnakassa.guards.timeouts.call,
             sandbox,
         };
         let (payment, return_urls, worker) = payment::read(&mut env, around);

@@ -5,6 +5,7 @@ use super::rows;
 use super::vars::SystemVars;
 use crate::adapters::out::http_client::Url;
 use crate::adapters::resilience::breaker::BreakerConfig;
+use crate::adapters::resilience::guards::GuardConfig;
 use crate::adapters::resilience::settings::{BulkheadConfig, Fault, RetryConfig, TimeoutConfig};
 use crate::core::ports::unavailable::System;
 use std::time::Duration;
@@ -15,10 +16,7 @@ const SHORTEST_PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 /// What each vendor's own config is made of.
 pub(super) struct SystemParts {
     pub(super) base_url: Url,
-    pub(super) timeouts: TimeoutConfig,
-    pub(super) bulkhead: BulkheadConfig,
-    pub(super) breaker: BreakerConfig,
-    pub(super) retry: RetryConfig,
+    pub(super) guards: GuardConfig,
     pub(super) health: HealthConfig,
 }
 
@@ -39,23 +37,25 @@ pub(super) fn read(env: &mut Environment, system: System, instance_id: &str) -> 
     let mut health_url = vars.base_url.0.clone();
     health_url.set_path(&vars.health_path.0);
     let parts = SystemParts {
-        timeouts: TimeoutConfig {
-            connect: vars.connect_timeout.0,
-            read: vars.read_timeout.0,
-            call: vars.call_timeout.0,
-        },
-        bulkhead: BulkheadConfig {
-            max_concurrent: vars.max_concurrent.0,
-            max_queue: vars.max_queue.0,
-            max_wait: vars.max_wait.0,
-        },
-        breaker: breaker(&vars, instance_id),
-        retry: RetryConfig {
-            max_attempts: vars.retry_max_attempts.0,
-            base: vars.retry_base.0,
-            max: vars.retry_max.0,
-            budget_ratio: vars.retry_budget_ratio.0,
-            budget_min_per_sec: vars.retry_budget_min_per_sec.0,
+        guards: GuardConfig {
+            timeouts: TimeoutConfig {
+                connect: vars.connect_timeout.0,
+                read: vars.read_timeout.0,
+                call: vars.call_timeout.0,
+            },
+            bulkhead: BulkheadConfig {
+                max_concurrent: vars.max_concurrent.0,
+                max_queue: vars.max_queue.0,
+                max_wait: vars.max_wait.0,
+            },
+            breaker: breaker(&vars, instance_id),
+            retry: RetryConfig {
+                max_attempts: vars.retry_max_attempts.0,
+                base: vars.retry_base.0,
+                max: vars.retry_max.0,
+                budget_ratio: vars.retry_budget_ratio.0,
+                budget_min_per_sec: vars.retry_budget_min_per_sec.0,
+            },
         },
         health: HealthConfig {
             system,
@@ -94,7 +94,7 @@ fn breaker(vars: &SystemVars, instance_id: &str) -> BreakerConfig {
 }
 
 fn check(env: &mut Environment, prefix: &str, parts: &SystemParts) {
-    let SystemParts { timeouts, bulkhead, breaker, retry, .. } = parts;
+    let GuardConfig { timeouts, bulkhead, breaker, retry } = &parts.guards;
     let name = |fault: &Fault| format!("{prefix}{}", fault.knob);
     for fault in [timeouts.validate(), bulkhead.validate(), breaker.validate(), retry.validate()]
         .into_iter()

@@ -35,10 +35,7 @@ pub(super) fn sber(env: &mut Environment, instance_id: &str) -> (SberConfig, Hea
         credentials: credentials(env, vars.username, vars.password, vars.token),
         callback_key,
         ca_file: vars.ca_file,
-        timeouts: system.timeouts,
-        bulkhead: system.bulkhead,
-        breaker: system.breaker,
-        retry: system.retry,
+        guards: system.guards,
     };
     (config, system.health)
 }
@@ -95,10 +92,7 @@ pub(super) fn odnakassa(env: &mut Environment, id: &str) -> (OdnaKassaConfig, He
         base_url: system.base_url,
         api_key: vars.api_key.0,
         webhook_secrets: vars.webhook_secret.unwrap_or_default().0,
-        timeouts: system.timeouts,
-        bulkhead: system.bulkhead,
-        breaker: system.breaker,
-        retry: system.retry,
+        guards: system.guards,
     };
     (config, system.health)
 }
@@ -116,10 +110,7 @@ pub(super) fn catalog(env: &mut Environment, id: &str) -> (CatalogConfig, Durati
     }
     let config = CatalogConfig {
         base_url: system.base_url,
-        timeouts: system.timeouts,
-        bulkhead: system.bulkhead,
-        breaker: system.breaker,
-        retry: system.retry,
+        guards: system.guards,
         cache: CacheConfig {
             capacity: u64::from(vars.cache_capacity.0),
             ttl: vars.cache_ttl.0,
@@ -135,12 +126,6 @@ pub(super) fn recommendations(
 ) -> (RecommendationsConfig, EmptyOn, HealthConfig) {
     let system = system::read(env, System::Recommendations, id);
     let vars: RecommendationsVars = env.group("RECOMMENDATIONS_", rows::RECOMMENDATIONS);
-    let config = RecommendationsConfig {
-        base_url: system.base_url,
-        timeouts: system.timeouts,
-        bulkhead: system.bulkhead,
-        breaker: system.breaker,
-        retry: system.retry,
-    };
+    let config = RecommendationsConfig { base_url: system.base_url, guards: system.guards };
     (config, vars.empty_on.0, system.health)
 }

@@ -1,6 +1,7 @@
 //! The bulkhead: bounded in calls, in waiters and in time, and nothing leaks.
 
 use crate::support::{Bench, Diary, News, OPEN, bench, steady};
+use order_service::adapters::resilience::adaptive::Adaptation;
 use order_service::adapters::resilience::breaker::{BreakerConfig, SlowAs, State};
 use order_service::adapters::resilience::clock::{Clock, ManualClock};
 use order_service::adapters::resilience::observer::BulkheadRejection;
@@ -121,6 +122,34 @@ async fn a_full_semaphore_of_hanging_calls_opens_the_breaker() {
         assert_eq!(breaker.state(), State::Closed, "nobody is shed yet");
         assert!(semaphore.acquire(later()).await.is_err());
         assert_eq!(breaker.state(), state, "half of them {hang:?} old, {slow_as:?}");
+    }
+}
+
+/// Rounds of as many calls as find a place, each of which takes so long.
+async fn rounds(count: usize, took: Duration, semaphore: &Semaphore) {
+    for _ in 0..count {
+        let mut held = Vec::new();
+        while semaphore.free() > 0 {
+            held.push(semaphore.acquire(later()).await.expect("free"));
+        }
+        tokio::time::sleep(took).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_adaptive_limit_is_obeyed_only_when_it_is_enforced() {
+    for (adaptation, obeyed) in [(Adaptation::Observe, false), (Adaptation::Enforce, true)] {
+        let (semaphore, _) = semaphore(&config(50, 0));
+        let semaphore = semaphore.adapting(adaptation);
+        rounds(20, Duration::from_millis(20), &semaphore).await;
+        assert_eq!((semaphore.limit(), semaphore.found_limit()), (50, Some(50)));
+        rounds(4, Duration::from_millis(400), &semaphore).await;
+        let found = semaphore.found_limit().expect("it is looked for");
+        assert!(found < 20, "{found}");
+        assert_eq!(semaphore.limit(), if obeyed { found } else { 50 });
+        assert_eq!(semaphore.in_flight(), 0);
+        rounds(200, Duration::from_millis(20), &semaphore).await;
+        assert_eq!((semaphore.limit(), semaphore.free()), (50, 50), "all places are back");
     }
 }
 

@@ -32,7 +32,7 @@ async fn every_method_classifies_statuses_and_bodies_that_are_none() {
 
 #[tokio::test]
 async fn every_method_gives_silence_up() {
-    let rig = rig_with(|config| config.timeouts = impatient()).await;
+    let rig = rig_with(|config| config.guards.timeouts = impatient()).await;
     for method in Method::ALL {
         rig.check(method, silent_rows()).await;
     }

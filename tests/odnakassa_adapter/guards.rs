@@ -36,8 +36,8 @@ async fn a_partner_that_refuses_connections_was_never_asked() {
 #[tokio::test]
 async fn a_callers_deadline_blames_nobody() {
     let rig = rig_with(|config| {
-        config.timeouts.read = Duration::from_secs(5);
-        config.timeouts.call = Duration::from_secs(9);
+        config.guards.timeouts.read = Duration::from_secs(5);
+        config.guards.timeouts.call = Duration::from_secs(9);
     })
     .await;
     rig.stub.will(Answer::Hang);
@@ -48,7 +48,7 @@ async fn a_callers_deadline_blames_nobody() {
 
 #[tokio::test]
 async fn only_queries_are_tried_again() {
-    let rig = rig_with(|config| config.retry = quick_retry()).await;
+    let rig = rig_with(|config| config.guards.retry = quick_retry()).await;
     rig.stub.will(status(500)).will(Answer::Cut).will(listed("pending"));
     assert!(rig.adapter.payment_status(&payment(None), &call()).await.is_ok());
     assert_eq!(rig.stub.asked().len(), 3);

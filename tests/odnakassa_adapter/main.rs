@@ -16,6 +16,7 @@ use order_service::adapters::out::http_client::base_url;
 use order_service::adapters::out::odnakassa::{OdnaKassaAdapter, OdnaKassaConfig};
 use order_service::adapters::resilience::breaker::Breaker;
 use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::guards::GuardConfig;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use payment_partner::port::{
@@ -39,10 +40,12 @@ fn config(url: &str) -> OdnaKassaConfig {
         base_url: base_url(url).unwrap(),
         api_key: SecretString::from(API_KEY),
         webhook_secrets: Vec::new(),
-        timeouts: timeouts(),
-        bulkhead: bulkhead(),
-        breaker: breaker(),
-        retry: no_retry(),
+        guards: GuardConfig {
+            timeouts: timeouts(),
+            bulkhead: bulkhead(),
+            breaker: breaker(),
+            retry: no_retry(),
+        },
     }
 }
 

@@ -16,6 +16,7 @@ use order_service::adapters::out::http_client::base_url;
 use order_service::adapters::out::sber::{Credentials, Protocol, SberAdapter, SberConfig};
 use order_service::adapters::resilience::breaker::Breaker;
 use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::guards::GuardConfig;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use payment_partner::port::{
@@ -44,10 +45,12 @@ fn config(url: &str, protocol: Protocol) -> SberConfig {
         },
         callback_key: None,
         ca_file: None,
-        timeouts: timeouts(),
-        bulkhead: bulkhead(),
-        breaker: breaker(),
-        retry: no_retry(),
+        guards: GuardConfig {
+            timeouts: timeouts(),
+            bulkhead: bulkhead(),
+            breaker: breaker(),
+            retry: no_retry(),
+        },
     }
 }
 

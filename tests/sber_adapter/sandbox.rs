@@ -38,7 +38,7 @@ async fn bank_within(timeouts: TimeoutConfig, protocol: Protocol) -> Bank {
     let login = SberCredentials::default();
     let mut config = config(&url, protocol);
     config.base_url = base_url(&url).unwrap();
-    config.timeouts = timeouts;
+    config.guards.timeouts = timeouts;
     config.credentials = Credentials::Login {
         username: login.user_name,
         password: SecretString::from(login.password),

@@ -71,6 +71,7 @@ contract! {
     queueing {
         the_queue_counts_what_waits_for_a_provider,
         counting_stops_at_the_limit,
+        what_waited_keeps_its_place_while_it_is_tried_again,
         a_queue_of_five_takes_five_of_many_at_once,
     }
     claiming {

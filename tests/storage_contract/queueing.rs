@@ -43,6 +43,23 @@ pub async fn the_queue_counts_what_waits_for_a_provider(world: World) {
     assert_eq!(waiting(&*world.store, waits.order_id, 100).await, 2, "its own, but mine");
 }
 
+pub async fn what_waited_keeps_its_place_while_it_is_tried_again(world: World) {
+    let waits = world.queued(None).await.order_id;
+    let me = world.placed("c-1").await.id;
+    for (reason, counts) in [(Reason::BreakerOpen, 1), (Reason::OutcomeUnknown, 0)] {
+        world
+            .change(waits, move |dossier, _| {
+                let task = &mut dossier.tasks[0];
+                task.reason = Some(reason);
+                task.state = TaskState::Running;
+                task.lease = Some(lease("i", START + Duration::from_secs(9)));
+            })
+            .await
+            .unwrap();
+        assert_eq!(waiting(&*world.store, me, 100).await, counts, "{reason:?}");
+    }
+}
+
 pub async fn counting_stops_at_the_limit(world: World) {
     for _ in 0..5 {
         world.queued(None).await;

@@ -28,10 +28,23 @@ impl Clock {
     }
 
     /// Nanoseconds since some moment in the past that stays the same for this clock.
+    #[inline]
     #[must_use]
     pub fn now_nanos(&self) -> u64 {
+        if matches!(self, Self::Coarse) { coarse::nanos() } else { self.test_nanos() }
+    }
+
+    /// The same in whole milliseconds.
+    #[inline]
+    #[must_use]
+    pub fn now_millis(&self) -> u64 {
+        if matches!(self, Self::Coarse) { coarse::millis() } else { self.test_nanos() / 1_000_000 }
+    }
+
+    #[cold]
+    fn test_nanos(&self) -> u64 {
         match self {
-            Self::Coarse => coarse_nanos(),
+            Self::Coarse => coarse::nanos(),
             Self::Tokio(origin) => nanos(origin.elapsed()),
             Self::Manual(clock) => clock.0.load(Ordering::Acquire),
         }
@@ -72,15 +85,41 @@ pub fn nanos(duration: Duration) -> u64 {
 }
 
 #[cfg(target_os = "linux")]
-fn coarse_nanos() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
-    // Seconds and nanoseconds since boot are never negative.
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+mod coarse {
+    use rustix::time::{ClockId, clock_gettime};
+
+    /// Seconds and nanoseconds since boot, never negative.
+    #[inline]
+    fn now() -> (u64, u64) {
+        let now = clock_gettime(ClockId::MonotonicCoarse);
+        (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned())
+    }
+
+    #[inline]
+    pub(super) fn nanos() -> u64 {
+        let (seconds, nanos) = now();
+        seconds * 1_000_000_000 + nanos
+    }
+
+    /// Not by way of [`nanos`]: one multiplication less on the way to every refusal.
+    #[inline]
+    pub(super) fn millis() -> u64 {
+        let (seconds, nanos) = now();
+        seconds * 1_000 + nanos / 1_000_000
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn coarse_nanos() -> u64 {
+mod coarse {
     use std::sync::OnceLock;
-    static ORIGIN: OnceLock<tokio::time::Instant> = OnceLock::new();
-    nanos(ORIGIN.get_or_init(tokio::time::Instant::now).elapsed())
+    use tokio::time::Instant;
+
+    pub(super) fn nanos() -> u64 {
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        super::nanos(ORIGIN.get_or_init(Instant::now).elapsed())
+    }
+
+    pub(super) fn millis() -> u64 {
+        nanos() / 1_000_000
+    }
 }

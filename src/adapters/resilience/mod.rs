@@ -3,10 +3,14 @@
 //! owns an instance of each and shows its guards in one sentence per method.
 
 pub mod breaker;
+
+pub mod adaptive;
 pub mod semaphore;
 
 pub mod deadline;
 pub mod retry;
+
+pub mod guards;
 
 pub mod outcome;
 

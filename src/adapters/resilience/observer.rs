@@ -38,8 +38,13 @@ pub trait Observer: Send + Sync + Debug {
 #[inline]
 pub(super) fn tell(observer: &dyn Observer, news: impl FnOnce(&dyn Observer)) {
     if catch_unwind(AssertUnwindSafe(|| news(observer))).is_err() {
-        tracing::error!("an observer of the resilience guards panicked");
+        complain();
     }
+}
+
+#[cold]
+fn complain() {
+    tracing::error!("an observer of the resilience guards panicked");
 }
 
 /// Tells nobody.

@@ -100,8 +100,8 @@ pub enum Reads {
 pub struct Scene {
     /// The database's clock.
     pub now: Timestamp,
-    /// Queued `register_payment` tasks that are not waiting for an unknown outcome, without those of
-    /// this order; only with [`Reads::QueueLength`].
+    /// Queued `register_payment` tasks that are not waiting for an unknown outcome, also while one is
+    /// being tried again, without those of this order; only with [`Reads::QueueLength`].
     pub waiting: Option<u64>,
 }
 

@@ -3,11 +3,12 @@
 use crate::adapters::r#in::http::code::Code;
 use crate::adapters::r#in::http::faults::{At, Faults, NOT_JSON};
 use crate::adapters::r#in::http::lang::Text;
+use crate::adapters::r#in::http::once::Once;
 use crate::adapters::r#in::http::problem::Problem;
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRef, FromRequest, Request};
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, EXPECT};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use serde::Serialize;
@@ -20,6 +21,7 @@ use tokio::time::timeout;
 const READ_AWAY_BYTES: usize = 1 << 20;
 const READ_AWAY_TIME: Duration = Duration::from_secs(1);
 
+const TWICE: Text = Text::new("names a member twice", "называет одно поле дважды");
 const BROKE_OFF: Text = Text::new("broke off", "оборвалось");
 
 /// `MAX_BODY_BYTES`.
@@ -86,14 +88,20 @@ where
     }
 }
 
+/// Declared as JSON and not packed: we unpack nothing, so that a small body stays small.
 fn is_json(headers: &HeaderMap) -> bool {
+    if headers.get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
+        return false;
+    }
     let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = declared.and_then(|value| value.split(';').next()).unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("application/json")
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, Problem> {
-    serde_json::from_slice(bytes).map_err(|_| fault(NOT_JSON))
+    let Once(value) = serde_json::from_slice(bytes)
+        .map_err(|error| fault(if error.is_data() { TWICE } else { NOT_JSON }))?;
+    Ok(value)
 }
 
 fn fault(detail: Text) -> Problem {
@@ -179,6 +187,13 @@ mod tests {
     }
 
     #[test]
+    fn a_member_that_is_given_twice_says_two_things() {
+        assert!(parse(br#"{"amount":{"amount":1,"currency":"RUB"}}"#).is_ok());
+        let problem = parse(br#"{"amount":{"amount":1,"amount":2}}"#).unwrap_err();
+        assert_eq!(problem.status, StatusCode::BAD_REQUEST);
+    }
+
+    #[test]
     fn json_is_recognised_by_its_essence() {
         let is_json = |value: &'static str| {
             let mut headers = HeaderMap::new();
@@ -189,5 +204,9 @@ mod tests {
         assert!(!is_json("text/plain"));
         assert!(!is_json("application/jsonp"));
         assert!(!super::is_json(&HeaderMap::new()));
+        let mut packed = HeaderMap::new();
+        packed.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        packed.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        assert!(!super::is_json(&packed));
     }
 }

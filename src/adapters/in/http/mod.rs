@@ -20,6 +20,7 @@ pub mod cursor;
 mod etag;
 pub mod faults;
 mod idempotency;
+mod once;
 pub mod params;
 mod prefer;
 mod return_url;

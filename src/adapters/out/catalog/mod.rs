@@ -14,6 +14,7 @@ use crate::adapters::out::sampler::Sampler;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::deadline::{CallTimeout, MARGIN};
+use crate::adapters::resilience::guards::{GuardConfig, Guards};
 use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::outcome::Failed;
 use crate::adapters::resilience::retry::Retry;
@@ -45,10 +46,7 @@ type Answer = Result<Arc<Entry>, Failed<Refusal>>;
 #[derive(Debug, Clone)]
 pub struct CatalogConfig {
     pub base_url: Url,
-    pub timeouts: TimeoutConfig,
-    pub bulkhead: BulkheadConfig,
-    pub breaker: BreakerConfig,
-    pub retry: RetryConfig,
+    pub guards: GuardConfig,
     pub cache: CacheConfig,
 }
 
@@ -58,28 +56,30 @@ impl CatalogConfig {
     pub fn new(base_url: Url) -> Self {
         Self {
             base_url,
-            timeouts: TimeoutConfig {
-                connect: Duration::from_secs(1),
-                read: Duration::from_secs(2),
-                call: Duration::from_secs(4),
-            },
-            bulkhead: BulkheadConfig {
-                max_concurrent: 100,
-                max_queue: 0,
-                max_wait: Duration::ZERO,
-            },
-            breaker: BreakerConfig {
-                min_requests: 20,
-                failure_rate: 0.5,
-                slow_call_threshold: Duration::from_secs(1),
-                slow_as: SlowAs::Rate,
-                half_open_max_in_flight: 3,
-                ..BreakerConfig::default()
-            },
-            retry: RetryConfig {
-                base: Duration::from_millis(100),
-                max: Duration::from_millis(500),
-                ..RetryConfig::default()
+            guards: GuardConfig {
+                timeouts: TimeoutConfig {
+                    connect: Duration::from_secs(1),
+                    read: Duration::from_secs(2),
+                    call: Duration::from_secs(4),
+                },
+                bulkhead: BulkheadConfig {
+                    max_concurrent: 100,
+                    max_queue: 0,
+                    max_wait: Duration::ZERO,
+                },
+                breaker: BreakerConfig {
+                    min_requests: 20,
+                    failure_rate: 0.5,
+                    slow_call_threshold: Duration::from_secs(1),
+                    slow_as: SlowAs::Rate,
+                    half_open_max_in_flight: 3,
+                    ..BreakerConfig::default()
+                },
+                retry: RetryConfig {
+                    base: Duration::from_millis(100),
+                    max: Duration::from_millis(500),
+                    ..RetryConfig::default()
+                },
             },
             cache: CacheConfig::default(),
         }
@@ -119,27 +119,17 @@ impl CatalogAdapter {
         events: Arc<dyn Events>,
     ) -> Result<Self, BuildError> {
         let system = System::Catalog;
-        let breaker =
-            Arc::new(Breaker::new(system, &config.breaker, clock.clone(), Arc::clone(&observer))?);
-        let semaphore = Semaphore::new(system, &config.bulkhead, clock, Arc::clone(&observer))?
-            .watched_by(Arc::clone(&breaker));
-        let client = http_client::build(
-            &HttpConfig {
-                base_url: config.base_url.clone(),
-                connect_timeout: config.timeouts.connect,
-                read_timeout: config.timeouts.read,
-                max_concurrent: config.bulkhead.max_concurrent,
-                ca_file: None,
-            },
-            Arc::clone(&events),
-        )?;
+        let Guards { breaker, semaphore, call_timeout, retry } =
+            Guards::new(system, &config.guards, clock, observer)?;
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
+        let client = http_client::build(&http, Arc::clone(&events))?;
         let source = Source {
             base_url: config.base_url,
             client,
             breaker,
-            semaphore: Arc::new(semaphore),
-            call_timeout: CallTimeout::new(config.timeouts.call),
-            retry: Retry::new(system, config.retry, observer)?,
+            semaphore,
+            call_timeout,
+            retry,
             cache: Cache::new(config.cache),
             wall_clock,
         };

@@ -5,6 +5,7 @@ mod exchange;
 #[cfg(test)]
 mod tests;
 
+use crate::adapters::resilience::guards::GuardConfig;
 use crate::adapters::resilience::settings::Fault;
 use crate::core::ports::events::Events;
 use reqwest::Certificate;
@@ -29,6 +30,20 @@ pub struct HttpConfig {
     pub max_concurrent: u32,
     /// PEM roots that this client trusts beside the system's.
     pub ca_file: Option<PathBuf>,
+}
+
+impl HttpConfig {
+    /// For a partner behind these guards.
+    #[must_use]
+    pub fn behind(guards: &GuardConfig, base_url: Url, ca_file: Option<PathBuf>) -> Self {
+        Self {
+            base_url,
+            connect_timeout: guards.timeouts.connect,
+            read_timeout: guards.timeouts.read,
+            max_concurrent: guards.bulkhead.max_concurrent,
+            ca_file,
+        }
+    }
 }
 
 /// Why an adapter cannot be built.

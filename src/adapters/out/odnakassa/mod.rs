@@ -8,13 +8,13 @@ mod wire;
 use crate::adapters::out::alarm::ConfigAlarm;
 use crate::adapters::out::http_client::{self, BuildError, Client, HttpConfig, Url};
 use crate::adapters::out::settle::settle;
-use crate::adapters::resilience::breaker::{Breaker, BreakerConfig};
+use crate::adapters::resilience::breaker::Breaker;
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::deadline::CallTimeout;
+use crate::adapters::resilience::guards::{GuardConfig, Guards};
 use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
-use crate::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use crate::core::domain::registration::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::call::Call;
@@ -40,10 +40,7 @@ pub struct OdnaKassaConfig {
     pub api_key: SecretString,
     /// All that are valid while one replaces another. Without any, a webhook is an unsigned hint.
     pub webhook_secrets: Vec<SecretString>,
-    pub timeouts: TimeoutConfig,
-    pub bulkhead: BulkheadConfig,
-    pub breaker: BreakerConfig,
-    pub retry: RetryConfig,
+    pub guards: GuardConfig,
 }
 
 #[derive(Debug)]
@@ -69,29 +66,19 @@ impl OdnaKassaAdapter {
         events: Arc<dyn Events>,
     ) -> Result<Self, BuildError> {
         let system = System::OdnaKassa;
-        let breaker =
-            Arc::new(Breaker::new(system, &config.breaker, clock.clone(), Arc::clone(&observer))?);
-        let semaphore = Semaphore::new(system, &config.bulkhead, clock, Arc::clone(&observer))?
-            .watched_by(Arc::clone(&breaker));
-        let client = http_client::build(
-            &HttpConfig {
-                base_url: config.base_url.clone(),
-                connect_timeout: config.timeouts.connect,
-                read_timeout: config.timeouts.read,
-                max_concurrent: config.bulkhead.max_concurrent,
-                ca_file: None,
-            },
-            Arc::clone(&events),
-        )?;
+        let Guards { breaker, semaphore, call_timeout, retry } =
+            Guards::new(system, &config.guards, clock, observer)?;
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
+        let client = http_client::build(&http, Arc::clone(&events))?;
         Ok(Self {
             base_url: config.base_url,
             api_key: config.api_key,
             webhook_secrets: config.webhook_secrets,
             client,
             breaker,
-            semaphore: Arc::new(semaphore),
-            call_timeout: CallTimeout::new(config.timeouts.call),
-            retry: Retry::new(system, config.retry, observer)?,
+            semaphore,
+            call_timeout,
+            retry,
             alarm: ConfigAlarm::new(system, events),
         })
     }

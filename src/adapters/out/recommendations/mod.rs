@@ -10,6 +10,7 @@ use crate::adapters::out::sampler::Sampler;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::deadline::CallTimeout;
+use crate::adapters::resilience::guards::{GuardConfig, Guards};
 use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::outcome::Failed;
 use crate::adapters::resilience::retry::Retry;
@@ -30,10 +31,7 @@ use tracing::{Span, instrument};
 #[derive(Debug, Clone)]
 pub struct RecommendationsConfig {
     pub base_url: Url,
-    pub timeouts: TimeoutConfig,
-    pub bulkhead: BulkheadConfig,
-    pub breaker: BreakerConfig,
-    pub retry: RetryConfig,
+    pub guards: GuardConfig,
 }
 
 impl RecommendationsConfig {
@@ -42,21 +40,27 @@ impl RecommendationsConfig {
     pub fn new(base_url: Url) -> Self {
         Self {
             base_url,
-            timeouts: TimeoutConfig {
-                connect: Duration::from_millis(500),
-                read: Duration::from_secs(1),
-                call: Duration::from_millis(2500),
+            guards: GuardConfig {
+                timeouts: TimeoutConfig {
+                    connect: Duration::from_millis(500),
+                    read: Duration::from_secs(1),
+                    call: Duration::from_millis(2500),
+                },
+                bulkhead: BulkheadConfig {
+                    max_concurrent: 10,
+                    max_queue: 0,
+                    max_wait: Duration::ZERO,
+                },
+                breaker: BreakerConfig {
+                    min_requests: 20,
+                    failure_rate: 0.5,
+                    slow_call_threshold: Duration::from_millis(500),
+                    slow_as: SlowAs::Ignore,
+                    half_open_max_in_flight: 3,
+                    ..BreakerConfig::default()
+                },
+                retry: RetryConfig { max_attempts: 1, ..RetryConfig::default() },
             },
-            bulkhead: BulkheadConfig { max_concurrent: 10, max_queue: 0, max_wait: Duration::ZERO },
-            breaker: BreakerConfig {
-                min_requests: 20,
-                failure_rate: 0.5,
-                slow_call_threshold: Duration::from_millis(500),
-                slow_as: SlowAs::Ignore,
-                half_open_max_in_flight: 3,
-                ..BreakerConfig::default()
-            },
-            retry: RetryConfig { max_attempts: 1, ..RetryConfig::default() },
         }
     }
 }
@@ -83,27 +87,17 @@ impl RecommendationsAdapter {
         events: Arc<dyn Events>,
     ) -> Result<Self, BuildError> {
         let system = System::Recommendations;
-        let breaker =
-            Arc::new(Breaker::new(system, &config.breaker, clock.clone(), Arc::clone(&observer))?);
-        let semaphore = Semaphore::new(system, &config.bulkhead, clock, Arc::clone(&observer))?
-            .watched_by(Arc::clone(&breaker));
-        let client = http_client::build(
-            &HttpConfig {
-                base_url: config.base_url.clone(),
-                connect_timeout: config.timeouts.connect,
-                read_timeout: config.timeouts.read,
-                max_concurrent: config.bulkhead.max_concurrent,
-                ca_file: None,
-            },
-            Arc::clone(&events),
-        )?;
+        let Guards { breaker, semaphore, call_timeout, retry } =
+            Guards::new(system, &config.guards, clock, observer)?;
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
+        let client = http_client::build(&http, Arc::clone(&events))?;
         Ok(Self {
             base_url: config.base_url,
             client,
             breaker,
-            semaphore: Arc::new(semaphore),
-            call_timeout: CallTimeout::new(config.timeouts.call),
-            retry: Retry::new(system, config.retry, observer)?,
+            semaphore,
+            call_timeout,
+            retry,
             alarm: ConfigAlarm::new(system, events),
             log: Sampler::default(),
         })

@@ -9,13 +9,13 @@ use crate::adapters::out::alarm::ConfigAlarm;
 use crate::adapters::out::http_client::{self, BuildError, Client, HttpConfig, Url};
 use crate::adapters::out::settle::settle;
 use crate::adapters::out::signature::RsaKey;
-use crate::adapters::resilience::breaker::{Breaker, BreakerConfig};
+use crate::adapters::resilience::breaker::Breaker;
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::deadline::CallTimeout;
+use crate::adapters::resilience::guards::{GuardConfig, Guards};
 use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
-use crate::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use crate::core::domain::registration::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::call::Call;
@@ -71,10 +71,7 @@ pub struct SberConfig {
     pub callback_key: Option<CallbackKey>,
     /// The bank's certificates hang on a national root that systems do not carry.
     pub ca_file: Option<PathBuf>,
-    pub timeouts: TimeoutConfig,
-    pub bulkhead: BulkheadConfig,
-    pub breaker: BreakerConfig,
-    pub retry: RetryConfig,
+    pub guards: GuardConfig,
 }
 
 #[derive(Debug)]
@@ -101,20 +98,10 @@ impl SberAdapter {
         events: Arc<dyn Events>,
     ) -> Result<Self, BuildError> {
         let system = System::Sber;
-        let breaker =
-            Arc::new(Breaker::new(system, &config.breaker, clock.clone(), Arc::clone(&observer))?);
-        let semaphore = Semaphore::new(system, &config.bulkhead, clock, Arc::clone(&observer))?
-            .watched_by(Arc::clone(&breaker));
-        let client = http_client::build(
-            &HttpConfig {
-                base_url: config.base_url.clone(),
-                connect_timeout: config.timeouts.connect,
-                read_timeout: config.timeouts.read,
-                max_concurrent: config.bulkhead.max_concurrent,
-                ca_file: config.ca_file,
-            },
-            Arc::clone(&events),
-        )?;
+        let Guards { breaker, semaphore, call_timeout, retry } =
+            Guards::new(system, &config.guards, clock, observer)?;
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), config.ca_file);
+        let client = http_client::build(&http, Arc::clone(&events))?;
         Ok(Self {
             base_url: config.base_url,
             protocol: config.protocol,
@@ -122,9 +109,9 @@ impl SberAdapter {
             callback_key: config.callback_key,
             client,
             breaker,
-            semaphore: Arc::new(semaphore),
-            call_timeout: CallTimeout::new(config.timeouts.call),
-            retry: Retry::new(system, config.retry, observer)?,
+            semaphore,
+            call_timeout,
+            retry,
             alarm: ConfigAlarm::new(system, events),
         })
     }

@@ -85,9 +85,15 @@ const PRUNE_BATCH: usize = 500;
 /// repeated, the request finds the other's reply.
 const KEY_TAKEN: StorageError = StorageError::Unavailable;
 
-/// Whether it counts into the length of the queue.
+/// Whether it counts into the length of the queue. What waited keeps its place while a worker tries
+/// it: it comes back when the partner still does not answer.
 fn is_waiting(task: &Task) -> bool {
-    task.state == TaskState::Queued
-        && task.kind == TaskKind::RegisterPayment
-        && task.reason != Some(Reason::OutcomeUnknown)
+    let waits = match task.state {
+        TaskState::Queued => true,
+        TaskState::Running => task.reason.is_some(),
+        TaskState::Succeeded | TaskState::Failed | TaskState::Cancelled | TaskState::Review => {
+            false
+        }
+    };
+    waits && task.kind == TaskKind::RegisterPayment && task.reason != Some(Reason::OutcomeUnknown)
 }

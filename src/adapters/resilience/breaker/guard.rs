@@ -2,7 +2,7 @@
 //! whoever listens.
 
 use super::config::{BreakerConfig, SlowAs};
-use super::machine::{Change, Machine, Refusal, View, World};
+use super::machine::{Change, Machine, Pass, Refusal, View, World};
 use super::mode::{Mode, Switch, in_canary};
 use super::rules::{Rules, Tally};
 use super::{State, permit::Permit};
@@ -18,11 +18,16 @@ use std::time::Duration;
 const PROBE_HINT: Duration = Duration::from_secs(1);
 
 /// A circuit breaker for one partner. Share it by reference or `Arc`; all methods take `&self`.
+///
+/// Two cache lines: what every call reads comes first, what records write comes last.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Breaker {
-    pub(super) machine: Machine<AtomicU64>,
     pub(super) shared: Arc<Shared>,
+    pub(super) machine: Machine<AtomicU64>,
 }
+
+const _: () = assert!(size_of::<Breaker>() == 128, "a breaker is two cache lines");
 
 /// What all breakers of one kind have in common.
 #[derive(Debug)]
@@ -98,6 +103,10 @@ impl Breaker {
         if !self.shared.mode.plainly_enforces() {
             return self.check_by_mode();
         }
+        if self.machine.is_closed() { Ok(()) } else { self.check_with_care() }
+    }
+
+    fn check_with_care(&self) -> Result<(), NoAnswer> {
         self.machine.peek(&self.shared.rules, &*self.shared).map_err(|refusal| self.refuse(refusal))
     }
 
@@ -106,10 +115,7 @@ impl Breaker {
         match self.mode() {
             Mode::Off | Mode::DryRun | Mode::ForcedClosed => Ok(()),
             Mode::ForcedOpen => Err(self.refuse_forced()),
-            Mode::Enforce => self
-                .machine
-                .peek(&self.shared.rules, &*self.shared)
-                .map_err(|refusal| self.refuse(refusal)),
+            Mode::Enforce => self.check_with_care(),
         }
     }
 
@@ -131,7 +137,7 @@ impl Breaker {
     fn acquire_with_care(&self) -> Result<Permit<'_>, NoAnswer> {
         let mode = self.mode();
         match mode {
-            Mode::Off => return Ok(Permit::idle(self)),
+            Mode::Off => return Ok(Permit::new(self, Pass::UNWATCHED)),
             Mode::ForcedOpen => return Err(self.refuse_forced()),
             Mode::DryRun | Mode::Enforce | Mode::ForcedClosed => {}
         }
@@ -146,7 +152,7 @@ impl Breaker {
                     let reason = refusal.reason();
                     self.shared.tell(|observer| observer.would_reject(self.shared.system, reason));
                 }
-                Ok(Permit::idle(self))
+                Ok(Permit::new(self, Pass::UNWATCHED))
             }
         }
     }
@@ -158,6 +164,7 @@ impl Breaker {
         NoAnswer { cause: Cause::ForcedOpen, retry_after: left.map(Duration::from_millis) }
     }
 
+    #[inline]
     fn refuse(&self, refusal: Refusal) -> NoAnswer {
         self.shared.tell(|observer| observer.rejected(self.shared.system, refusal.reason()));
         refusal.into()
@@ -342,16 +349,17 @@ impl Shared {
         );
         self.tell(|observer| observer.transition(&transition));
     }
-
-    fn now_millis(&self) -> u64 {
-        self.clock.now_nanos() / 1_000_000
-    }
 }
 
 impl World for Shared {
     #[inline]
     fn now(&self) -> u64 {
         self.clock.now_nanos()
+    }
+
+    #[inline]
+    fn now_millis(&self) -> u64 {
+        self.clock.now_millis()
     }
 
     fn chance(&self) -> u64 {

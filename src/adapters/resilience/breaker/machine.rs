@@ -14,6 +14,12 @@ pub trait World {
     /// Nanoseconds of a monotonic clock.
     fn now(&self) -> u64;
 
+    /// The same in whole milliseconds, for those who need no more.
+    #[inline]
+    fn now_millis(&self) -> u64 {
+        self.now() / NANOS_PER_MILLI
+    }
+
     /// A random number below a million.
     fn chance(&self) -> u64;
 }
@@ -23,6 +29,14 @@ pub trait World {
 pub struct Pass(u64);
 
 impl Pass {
+    /// The pass of a call that the breaker only lets by, without watching it.
+    pub(super) const UNWATCHED: Self = Self(u64::MAX);
+
+    #[inline]
+    pub(super) const fn is_watched(self) -> bool {
+        self.0 != u64::MAX
+    }
+
     /// Whether the call tries a partner that was down.
     #[inline]
     #[must_use]
@@ -67,6 +81,7 @@ pub struct View {
 }
 
 #[derive(Debug)]
+#[repr(C)]
 pub struct Machine<A> {
     word: A,
     window: Window<A>,
@@ -78,17 +93,23 @@ impl<A: Atomic> Machine<A> {
         Self { word: A::new(Word::new().pack()), window: Window::new(rules) }
     }
 
+    #[inline]
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        word::is_closed(self.word.read())
+    }
+
     /// Whether a call would be admitted now; changes nothing.
     ///
     /// # Errors
     ///
     /// Why not.
-    #[inline]
+    #[inline(always)]
     pub fn peek(&self, rules: &Rules, world: &impl World) -> Result<(), Refusal> {
         let word = Word::unpack(self.word.read());
         match word.phase {
             Phase::Closed { .. } => Ok(()),
-            Phase::Open { until } => match open_for(until, rules, millis_floor(world.now())) {
+            Phase::Open { until } => match open_for(until, rules, world.now_millis()) {
                 0 => Ok(()),
                 left => Err(Refusal::Open(Duration::from_millis(left))),
             },
@@ -131,7 +152,7 @@ impl<A: Atomic> Machine<A> {
                     return Ok((Pass(stands), None));
                 }
                 Phase::Open { until } => {
-                    let now = millis_floor(world.now());
+                    let now = world.now_millis();
                     let left = open_for(until, rules, now);
                     if left > 0 {
                         return Err(Refusal::Open(Duration::from_millis(left)));
@@ -140,7 +161,7 @@ impl<A: Atomic> Machine<A> {
                 }
                 Phase::HalfOpen(probing) if has_room(probing, rules) => {
                     let in_flight = probing.in_flight + 1;
-                    let progress = Progress::at(millis_floor(world.now()));
+                    let progress = Progress::at(world.now_millis());
                     Word {
                         phase: Phase::HalfOpen(Probing { in_flight, progress, ..probing }),
                         ..word
@@ -148,7 +169,7 @@ impl<A: Atomic> Machine<A> {
                 }
                 // A probe is lost: begin anew, in a generation that its late end cannot reach.
                 Phase::HalfOpen(probing) if is_stuck(probing, rules, world) => {
-                    word.next(word.level, first_probe(millis_floor(world.now())))
+                    word.next(word.level, first_probe(world.now_millis()))
                 }
                 Phase::HalfOpen(_) => return Err(Refusal::ProbesTaken),
             };
@@ -183,13 +204,24 @@ impl<A: Atomic> Machine<A> {
         if pass.is_probe() {
             return self.end_probe(rules, world, pass, Some(sample));
         }
-        let stands = self.word.read();
-        if stands != pass.0 {
+        let tally = self.note(rules, world, pass, sample)?;
+        self.open(pass, rules, world, tally)
+    }
+
+    /// Adds an ordinary call to the window; `Some` are the counts with which it must open.
+    #[inline(always)]
+    pub(super) fn note(
+        &self,
+        rules: &Rules,
+        world: &impl World,
+        pass: Pass,
+        sample: Sample,
+    ) -> Option<Tally> {
+        if self.word.read() != pass.0 {
             return None;
         }
-        let now = &word_and(&self.word, word::generation(stands));
-        let tally = self.window.record(rules, now, sample, || world.now())?;
-        self.open(stands, rules, world, tally)
+        let lasting = &word_and(&self.word, word::generation(pass.0));
+        self.window.record(rules, lasting, sample, world)
     }
 
     /// The call ended without saying anything of the partner: a probe gives its place back.
@@ -214,9 +246,9 @@ impl<A: Atomic> Machine<A> {
             if word.generation != word::generation(pass.0) {
                 return None;
             }
-            let now = world.now();
+            let now = world.now_millis();
             probing.in_flight = probing.in_flight.saturating_sub(1);
-            probing.progress = Progress::at(millis_floor(now));
+            probing.progress = Progress::at(now);
             if let Some(sample) = sample {
                 probing.passed += 1;
                 probing.slow += u64::from(sample.slow);
@@ -230,7 +262,7 @@ impl<A: Atomic> Machine<A> {
             } else if rules.too_slow(probing.slow, probing.passed) {
                 word.next(word.level, opened(rules, world, word.level))
             } else {
-                word.next(word.level, Phase::Closed { since: millis_floor(now).max(1) })
+                word.next(word.level, Phase::Closed { since: now.max(1) })
             };
             match self.word.replace(stands, next.pack()) {
                 Ok(()) => {
@@ -244,21 +276,23 @@ impl<A: Atomic> Machine<A> {
 
     /// Opens a closed breaker for a reason that the window does not show (calls that hang).
     pub fn trip(&self, rules: &Rules, world: &impl World, tally: Tally) -> Option<Change> {
-        let stands = self.word.read();
-        match Word::unpack(stands).phase {
-            Phase::Closed { .. } => self.open(stands, rules, world, tally),
-            Phase::Open { .. } | Phase::HalfOpen(_) => None,
-        }
+        self.open(Pass(self.word.read()), rules, world, tally)
     }
 
-    /// From the closed word `stands`, if it still stands. Only the first of several callers opens.
+    /// From the closed word of `pass`, if it still stands: only the first of several callers opens.
     #[cold]
-    fn open(&self, stands: u64, rules: &Rules, world: &impl World, tally: Tally) -> Option<Change> {
-        let word = Word::unpack(stands);
+    pub(super) fn open(
+        &self,
+        pass: Pass,
+        rules: &Rules,
+        world: &impl World,
+        tally: Tally,
+    ) -> Option<Change> {
+        let word = Word::unpack(pass.0);
         let Phase::Closed { since } = word.phase else { return None };
-        let level = rules.level_after(word.level, since, millis_floor(world.now()));
+        let level = rules.level_after(word.level, since, world.now_millis());
         let next = word.next(level, opened(rules, world, level));
-        self.word.replace(stands, next.pack()).ok()?;
+        self.word.replace(pass.0, next.pack()).ok()?;
         change(word, next, tally)
     }
 
@@ -292,7 +326,7 @@ impl<A: Atomic> Machine<A> {
     /// Looks without touching.
     pub fn view(&self, rules: &Rules, world: &impl World) -> View {
         let word = Word::unpack(self.word.read());
-        let now = millis_floor(world.now());
+        let now = world.now_millis();
         let mut view = View {
             state: word.phase.state(),
             generation: word.generation,
@@ -304,7 +338,7 @@ impl<A: Atomic> Machine<A> {
         };
         match word.phase {
             Phase::Closed { since } => {
-                view.tally = self.window.tally(rules, word.generation, || world.now());
+                view.tally = self.window.tally(rules, word.generation, world);
                 view.returned = returned(since, rules, now);
             }
             Phase::Open { until } => {
@@ -387,7 +421,7 @@ fn has_room(probing: Probing, rules: &Rules) -> bool {
 }
 
 fn is_stuck(probing: Probing, rules: &Rules, world: &impl World) -> bool {
-    probing.progress.age(millis_floor(world.now())) >= rules.reclaim
+    probing.progress.age(world.now_millis()) >= rules.reclaim
 }
 
 /// The share of traffic that is back, in millionths.
@@ -401,7 +435,7 @@ fn returned(since: Millis, rules: &Rules, now: Millis) -> u64 {
 }
 
 fn return_gradually(since: Millis, rules: &Rules, world: &impl World) -> Result<(), Refusal> {
-    let now = millis_floor(world.now());
+    let now = world.now_millis();
     let share = returned(since, rules, now);
     if share == 1_000_000 || world.chance() < share {
         return Ok(());
@@ -411,7 +445,3 @@ fn return_gradually(since: Millis, rules: &Rules, world: &impl World) -> Result<
 }
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
-
-const fn millis_floor(nanos: u64) -> Millis {
-    nanos / NANOS_PER_MILLI
-}

@@ -3,6 +3,7 @@
 use super::config::SlowAs;
 use super::guard::Breaker;
 use super::machine::Pass;
+use super::rules::Tally;
 use super::window::Sample;
 use crate::adapters::resilience::observer::Outcome;
 use crate::adapters::resilience::outcome::{Unanswered, Verdict};
@@ -16,27 +17,24 @@ use tokio::time::Instant;
 #[must_use = "a permit that is dropped at once cancels the call it was for"]
 pub struct Permit<'a> {
     breaker: &'a Breaker,
-    /// None when the breaker does not watch this call (switched off, or only let through).
-    pass: Option<Pass>,
+    pass: Pass,
 }
 
 impl<'a> Permit<'a> {
     #[inline]
     pub(super) const fn new(breaker: &'a Breaker, pass: Pass) -> Self {
-        Self { breaker, pass: Some(pass) }
-    }
-
-    pub(super) const fn idle(breaker: &'a Breaker) -> Self {
-        Self { breaker, pass: None }
+        Self { breaker, pass }
     }
 
     /// The state in which the call was admitted.
     #[must_use]
     pub fn state(&self) -> super::State {
-        match self.pass {
-            Some(pass) if pass.is_probe() => super::State::HalfOpen,
-            Some(_) => super::State::Closed,
-            None => self.breaker.state(),
+        if !self.pass.is_watched() {
+            self.breaker.state()
+        } else if self.pass.is_probe() {
+            super::State::HalfOpen
+        } else {
+            super::State::Closed
         }
     }
 
@@ -46,8 +44,7 @@ impl<'a> Permit<'a> {
         let shared = &*self.breaker.shared;
         if verdict == Verdict::Healthy
             && elapsed < shared.slow_call_threshold
-            && let Some(pass) = self.pass
-            && self.breaker.machine.is_unmoved_by_good(&shared.rules, pass)
+            && self.breaker.machine.is_unmoved_by_good(&shared.rules, self.pass)
         {
             std::mem::forget(self);
             return Outcome::Success;
@@ -55,19 +52,16 @@ impl<'a> Permit<'a> {
         self.finish(verdict, elapsed, Attention::Full)
     }
 
-    fn finish(mut self, verdict: Verdict, elapsed: Duration, attention: Attention) -> Outcome {
-        let shared = &*self.breaker.shared;
-        let slow = elapsed >= shared.slow_call_threshold;
-        let (sample, outcome) = weigh(verdict, slow, shared.slow_as);
-        let Some(pass) = self.pass.take() else { return outcome };
-        match sample {
-            Some(sample)
-                if attention == Attention::Full || pass.is_probe() || !sample.is_good() =>
-            {
-                let change = self.breaker.machine.record(&shared.rules, shared, pass, sample);
-                self.breaker.announce(change);
-            }
-            Some(_) | None => self.breaker.machine.give_back(&shared.rules, shared, pass),
+    fn finish(self, verdict: Verdict, elapsed: Duration, attention: Attention) -> Outcome {
+        let (breaker, pass) = (self.breaker, self.pass);
+        std::mem::forget(self);
+        let slow = elapsed >= breaker.shared.slow_call_threshold;
+        let (sample, outcome) = weigh(verdict, slow, breaker.shared.slow_as);
+        if pass.is_watched() {
+            let counts = |sample: &Sample| {
+                attention == Attention::Full || pass.is_probe() || !sample.is_good()
+            };
+            breaker.settle(pass, sample.filter(counts));
         }
         outcome
     }
@@ -76,20 +70,15 @@ impl<'a> Permit<'a> {
 impl Drop for Permit<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(pass) = self.pass.take() {
-            abandon(self.breaker, pass);
+        if self.pass.is_watched() {
+            abandon(self.breaker, self.pass);
         }
     }
 }
 
 #[cold]
 fn abandon(breaker: &Breaker, pass: Pass) {
-    let shared = &*breaker.shared;
-    if std::thread::panicking() {
-        breaker.announce(breaker.machine.record(&shared.rules, shared, pass, Sample::FAILED));
-    } else {
-        breaker.machine.give_back(&shared.rules, shared, pass);
-    }
+    breaker.settle(pass, std::thread::panicking().then_some(Sample::FAILED));
 }
 
 /// Which ends of a call enter the window of a closed breaker.
@@ -119,6 +108,34 @@ fn weigh(verdict: Verdict, slow: bool, slow_as: SlowAs) -> (Option<Sample>, Outc
 }
 
 impl Breaker {
+    /// Records the end of a watched call; `None` says nothing of the partner.
+    #[inline]
+    fn settle(&self, pass: Pass, sample: Option<Sample>) {
+        match sample {
+            Some(sample) if !pass.is_probe() => {
+                let (rules, world) = (&self.shared.rules, &*self.shared);
+                if let Some(tally) = self.machine.note(rules, world, pass, sample) {
+                    self.open(pass, tally);
+                }
+            }
+            Some(_) | None => self.settle_probe(pass, sample),
+        }
+    }
+
+    #[cold]
+    fn open(&self, pass: Pass, tally: Tally) {
+        self.announce(self.machine.open(pass, &self.shared.rules, &*self.shared, tally));
+    }
+
+    #[cold]
+    fn settle_probe(&self, pass: Pass, sample: Option<Sample>) {
+        let (rules, world) = (&self.shared.rules, &*self.shared);
+        match sample {
+            Some(sample) => self.announce(self.machine.record(rules, world, pass, sample)),
+            None => self.machine.give_back(rules, world, pass),
+        }
+    }
+
     /// Makes a guarded call: takes a permit when first polled, runs `call`, and records how it
     /// ended and how long it took. The caller gets the call's own result, slow or not. Nothing of
     /// `call` runs unless the breaker admits it.

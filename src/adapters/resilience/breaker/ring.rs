@@ -6,14 +6,14 @@
 //! then goes on in an emptied active word. Whoever comes first does the copying, so nobody waits.
 //!
 //! ```text
-//! active:  generation | healthy | lap | segment | failures | slow | fill | slow bits | failure bits
+//! active:  generation | healthy | full | lap | segment | failures | slow | fill | slow bits | failure bits
 //! cell:    generation | lap | slow bits | failure bits
 //! ```
 //!
 //! The call that leaves the window is read from its cell, which stands still as long as the active
 //! word does; the swap that appends also moves the counts, so they cannot drift. A thread that was
 //! held up between reading and swapping fails its swap, because laps and generations tag every
-//! word: it would have to sleep through exactly a multiple of 511 laps (67 452 calls) to be taken
+//! word: it would have to sleep through exactly a multiple of 256 laps (33 792 calls) to be taken
 //! for another.
 //!
 //! **The healthy shortcut.** When the window is full and holds only good calls, one more good call
@@ -26,29 +26,27 @@ use super::window::{Generation, Sample};
 
 /// The largest window that fits the counts of the large layout.
 pub(super) const MAX_CALLS: u64 = 4095;
-const MAX_SMALL: u64 = 128;
+pub(super) const MAX_SMALL: u64 = 128;
 
 /// Cells of the small layout: 11 segments of 12 calls hold a window of up to 128 beside the active.
 pub(super) const SMALL_CELLS: usize = 11;
 
-/// How a window of this size is laid out.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Size {
-    Small(u64),
-    Large(u64),
+/// The size of a window, and how far back in the ring it reaches: whole segments and slots on top.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    size: u64,
+    segments: u64,
+    slots: u64,
 }
 
-impl Size {
-    pub(super) const fn of(calls: u64) -> Self {
-        if calls <= MAX_SMALL { Self::Small(calls) } else { Self::Large(calls) }
+impl Span {
+    pub(super) const fn of<L: Layout>(size: u64) -> Self {
+        Self { size, segments: size / L::SLOTS, slots: size % L::SLOTS }
     }
 
-    /// Cells beyond the inline ones.
-    pub(super) fn cells(self) -> u64 {
-        match self {
-            Self::Small(_) => 0,
-            Self::Large(calls) => calls.div_ceil(Large::SLOTS),
-        }
+    /// Cells for the segments that are not active.
+    pub(super) const fn cells<L: Layout>(self) -> u64 {
+        self.size.div_ceil(L::SLOTS)
     }
 }
 
@@ -78,7 +76,7 @@ impl Layout for Small {
     const FILL_BITS: u64 = 4;
     const COUNT_BITS: u64 = 8;
     const SEGMENT_BITS: u64 = 4;
-    const LAP_BITS: u64 = 9;
+    const LAP_BITS: u64 = 8;
 }
 
 #[derive(Debug)]
@@ -89,10 +87,12 @@ impl Layout for Large {
     const FILL_BITS: u64 = 3;
     const COUNT_BITS: u64 = 12;
     const SEGMENT_BITS: u64 = 10;
-    const LAP_BITS: u64 = 12;
+    const LAP_BITS: u64 = 11;
 }
 
-/// Above the parts of either layout: the window is full and holds only good calls.
+/// Above the parts of either layout. Once full, a window stays so.
+const FULL: u64 = 1 << 56;
+/// The window is full and holds only good calls.
 const HEALTHY: u64 = 1 << 57;
 /// The low bits of the generation, as many as there is room for.
 const GENERATION: u64 = 58;
@@ -118,22 +118,22 @@ const fn empty(generation: u64) -> u64 {
 pub(super) struct Ring<'a, A, L> {
     active: &'a A,
     cells: &'a [A],
-    size: u64,
+    span: Span,
     layout: std::marker::PhantomData<L>,
 }
 
 impl<'a, A: Atomic, L: Layout> Ring<'a, A, L> {
     #[inline]
-    pub(super) const fn new(active: &'a A, cells: &'a [A], size: u64) -> Self {
-        Self { active, cells, size, layout: std::marker::PhantomData }
+    pub(super) const fn new(active: &'a A, cells: &'a [A], span: Span) -> Self {
+        Self { active, cells, span, layout: std::marker::PhantomData }
     }
 
-    /// Appends a call and tells what the window then holds; `None` when there is nothing to judge:
+    /// Appends a call and returns the word that then stands; `None` when there is nothing to judge:
     /// the call came too late for its generation, or it changed nothing.
-    #[inline]
-    pub(super) fn record(&self, generation: &impl Generation, sample: Sample) -> Option<Tally> {
+    #[inline(always)]
+    pub(super) fn record(&self, generation: &impl Generation, sample: Sample) -> Option<u64> {
+        let mut stands = self.active.read();
         loop {
-            let stands = self.active.read();
             let mut word = stands;
             if word >> GENERATION != generation.number() & GENERATION_MASK {
                 // Checked after the read: then a word of another generation is an older one.
@@ -145,29 +145,35 @@ impl<'a, A: Atomic, L: Layout> Ring<'a, A, L> {
                 return None;
             }
             if fill::<L>(word) == L::SLOTS {
-                let Some(turned) = self.turn(word) else { continue };
+                let Some(turned) = self.turn(word) else {
+                    stands = self.active.read();
+                    continue;
+                };
                 word = turned;
             }
             let next = self.append(word, sample);
-            if self.active.replace(stands, next).is_ok() {
-                return Some(self.tally_of(next));
+            match self.active.replace(stands, next) {
+                Ok(()) => return Some(next),
+                Err(other) => stands = other,
             }
         }
     }
 
     /// The word with one call more, and one less if the window was full.
-    #[inline]
+    #[inline(always)]
     fn append(&self, word: u64, sample: Sample) -> u64 {
-        let (fill, failed, slow) =
-            (fill::<L>(word), u64::from(sample.failed), u64::from(sample.slow));
-        let mut next = word + (1 << L::FILL) + (failed << L::FAILURES) + (slow << L::SLOW);
-        next |= (failed << fill) | (slow << (L::SLOTS + fill));
-        if self.is_full(word) {
+        let (failed, slow) = (u64::from(sample.failed), u64::from(sample.slow));
+        let fill = fill::<L>(word);
+        let bits = (failed << fill) | (slow << (L::SLOTS + fill));
+        let counts = (1 << L::FILL) + (failed << L::FAILURES) + (slow << L::SLOW);
+        let mut next = ((word & !HEALTHY) + counts) | bits;
+        if word & FULL != 0 {
             let (failed, slow) = self.leaving(word, fill);
             next -= (failed << L::FAILURES) + (slow << L::SLOW);
+        } else if calls::<L>(next) == self.span.size {
+            next |= FULL;
         }
-        let healthy = next & L::BAD == 0 && self.is_full(next);
-        (next & !HEALTHY) | if healthy { HEALTHY } else { 0 }
+        if next & (L::BAD | FULL) == FULL { next | HEALTHY } else { next }
     }
 
     /// Puts a full segment away into its cell, unless somebody else has, and goes to the next.
@@ -180,45 +186,38 @@ impl<'a, A: Atomic, L: Layout> Ring<'a, A, L> {
         if there != wanted {
             cell.replace(there, wanted).ok()?;
         }
-        let (segment, lap) = if segment + 1 < self.cells.len() as u64 {
-            (segment + 1, lap)
-        } else {
-            // Zero means "not yet full", so the wrap skips it.
-            (0, if lap == mask(L::LAP_BITS) { 1 } else { lap + 1 })
-        };
-        let kept = word & !mask(L::SLOW) & (mask(L::SEGMENT) | !mask(57));
+        let around = segment + 1 == self.cells.len() as u64;
+        let (segment, lap) =
+            if around { (0, (lap + 1) & mask(L::LAP_BITS)) } else { (segment + 1, lap) };
+        let kept = (word >> 56 << 56) | (word & L::BAD);
         Some(kept | (segment << L::SEGMENT) | (lap << L::LAP))
     }
 
     /// The call that the next append pushes out of a full window, as two bits.
-    #[inline]
+    #[inline(always)]
     fn leaving(&self, word: u64, fill: u64) -> (u64, u64) {
-        let (bits, slot) = if self.size <= fill {
-            (word, fill - self.size)
+        // One segment further back where the slots of this one do not suffice.
+        let borrow = u64::from(fill < self.span.slots);
+        let slot = fill + borrow * L::SLOTS - self.span.slots;
+        let back = self.span.segments + borrow;
+        let bits = if back == 0 {
+            word
         } else {
-            let around = self.cells.len() as u64 * L::SLOTS;
-            let place = around - self.size + segment::<L>(word) * L::SLOTS + fill;
-            let place = if place >= around { place - around } else { place };
-            (self.cells[index(place / L::SLOTS)].read(), place % L::SLOTS)
+            let segment = segment::<L>(word);
+            let around = if segment < back { self.cells.len() as u64 } else { 0 };
+            self.cells[index(segment + around - back)].read()
         };
         ((bits >> slot) & 1, (bits >> (L::SLOTS + slot)) & 1)
     }
 
+    /// What the window holds by this word.
     #[inline]
-    fn is_full(&self, word: u64) -> bool {
-        lap::<L>(word) > 0 || segment::<L>(word) * L::SLOTS + fill::<L>(word) >= self.size
-    }
-
-    #[inline]
-    fn tally_of(&self, word: u64) -> Tally {
-        let calls = if self.is_full(word) {
-            self.size
-        } else {
-            segment::<L>(word) * L::SLOTS + fill::<L>(word)
-        };
-        let failures = (word >> L::FAILURES) & mask(L::COUNT_BITS);
-        let slow = (word >> L::SLOW) & mask(L::COUNT_BITS);
-        Tally { calls, failures, slow }
+    pub(super) fn tally_of(&self, word: u64) -> Tally {
+        Tally {
+            calls: if word & FULL == 0 { calls::<L>(word) } else { self.span.size },
+            failures: (word >> L::FAILURES) & mask(L::COUNT_BITS),
+            slow: (word >> L::SLOW) & mask(L::COUNT_BITS),
+        }
     }
 
     /// What the window holds for this generation.
@@ -253,7 +252,13 @@ const fn segment<L: Layout>(word: u64) -> u64 {
     (word >> L::SEGMENT) & mask(L::SEGMENT_BITS)
 }
 
-/// How often the ring has gone round.
+/// Calls so far in this generation, as long as the ring has not gone round.
+#[inline]
+const fn calls<L: Layout>(word: u64) -> u64 {
+    segment::<L>(word) * L::SLOTS + fill::<L>(word)
+}
+
+/// How often the ring has gone round, wrapping.
 #[inline]
 const fn lap<L: Layout>(word: u64) -> u64 {
     (word >> L::LAP) & mask(L::LAP_BITS)
@@ -303,7 +308,7 @@ mod tests {
 
     fn matches_a_fold<L: Layout>(size: u64, cells: &[AtomicU64], calls: u64, generation: u64) {
         let active = AtomicU64::new(0);
-        let ring = Ring::<AtomicU64, L>::new(&active, cells, size);
+        let ring = Ring::<AtomicU64, L>::new(&active, cells, Span::of::<L>(size));
         let mut random = fastrand::Rng::with_seed(size);
         let mut last = VecDeque::new();
         for call in 0..calls {
@@ -334,16 +339,16 @@ mod tests {
     #[test]
     fn larger_windows_are_exactly_the_last_calls() {
         for size in [129, 130, 131, 132, 200, 257, 1_000, MAX_CALLS] {
-            let cells = cells(Size::of(size).cells());
+            let cells = cells(Span::of::<Large>(size).cells::<Large>());
             matches_a_fold::<Large>(size, &cells, 3 * size + 2_000, 7);
         }
     }
 
     #[test]
     fn the_window_is_exact_across_the_wrap_of_its_laps() {
-        let laps = 511 * SMALL_CELLS as u64 * Small::SLOTS;
+        let laps = 256 * SMALL_CELLS as u64 * Small::SLOTS;
         let (active, cells) = (AtomicU64::new(0), cells(SMALL_CELLS as u64));
-        let ring = Ring::<AtomicU64, Small>::new(&active, &cells, 128);
+        let ring = Ring::<AtomicU64, Small>::new(&active, &cells, Span::of::<Small>(128));
         for call in 0..laps + 10_000 {
             let failed = call % 4 == 0;
             ring.record(&Always(0), Sample { failed, slow: false });
@@ -357,7 +362,7 @@ mod tests {
     #[test]
     fn a_full_window_of_good_calls_is_not_written_again() {
         let (active, cells) = (AtomicU64::new(0), cells(SMALL_CELLS as u64));
-        let ring = Ring::<AtomicU64, Small>::new(&active, &cells, 50);
+        let ring = Ring::<AtomicU64, Small>::new(&active, &cells, Span::of::<Small>(50));
         for _ in 0..50 {
             ring.record(&Always(0), Sample::GOOD);
         }

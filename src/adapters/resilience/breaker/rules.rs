@@ -1,6 +1,7 @@
 //! A checked configuration, cut down to the integers that the machine compares.
 
 use super::config::{BreakerConfig, SlowAs, WindowKind};
+use super::ring::{self, Large, Small, Span};
 use super::word::Millis;
 use std::time::Duration;
 
@@ -30,9 +31,10 @@ pub struct Rules {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Window {
-    Calls {
-        size: u64,
-    },
+    /// Few enough calls for the breaker's own words.
+    Calls(Span),
+    /// More, on the heap.
+    ManyCalls(Span),
     Time {
         bucket_nanos: u64,
         buckets: u64,
@@ -58,7 +60,10 @@ impl Rules {
         let jitter_parts = parts(config.open_jitter);
         Self {
             window: match config.window {
-                WindowKind::Count => Window::Calls { size: u64::from(config.window_size) },
+                WindowKind::Count => match u64::from(config.window_size) {
+                    size if size <= ring::MAX_SMALL => Window::Calls(Span::of::<Small>(size)),
+                    size => Window::ManyCalls(Span::of::<Large>(size)),
+                },
                 WindowKind::Time => Window::Time {
                     bucket_nanos: super::super::clock::nanos(
                         config.window_duration / config.window_buckets.max(1),

@@ -3,7 +3,8 @@
 
 use super::atomic::Atomic;
 use super::buckets::Buckets;
-use super::ring::{self, Large, Ring, SMALL_CELLS, Size, Small};
+use super::machine::World;
+use super::ring::{self, Large, Ring, SMALL_CELLS, Small, Span};
 use super::rules::{self, Rules, Tally};
 use super::streak;
 
@@ -34,12 +35,14 @@ pub(super) trait Generation {
     fn is_current(&self) -> bool;
 }
 
-/// The words of a window; what they mean is in the [`Rules`].
+/// The words of a window; what they mean is in the [`Rules`]. Those that every record writes stand
+/// last, away from the breaker's word, which every call reads.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Window<A> {
-    active: A,
-    streak: A,
     cells: Cells<A>,
+    streak: A,
+    active: A,
 }
 
 /// Inline for windows of up to 128 calls or 11 buckets, so that the whole breaker fits two cache
@@ -53,9 +56,9 @@ enum Cells<A> {
 impl<A: Atomic> Window<A> {
     pub(super) fn new(rules: &Rules) -> Self {
         let heap = match rules.window {
-            rules::Window::Calls { size } => Size::of(size).cells(),
+            rules::Window::ManyCalls(span) => span.cells::<Large>(),
             rules::Window::Time { buckets, .. } if buckets > SMALL_CELLS as u64 => buckets,
-            rules::Window::Time { .. } | rules::Window::None => 0,
+            rules::Window::Calls(_) | rules::Window::Time { .. } | rules::Window::None => 0,
         };
         let cells = if heap == 0 {
             Cells::Inline(std::array::from_fn(|_| A::new(0)))
@@ -82,23 +85,47 @@ impl<A: Atomic> Window<A> {
     }
 
     /// Remembers a call, and says with which counts the breaker must open because of it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn record(
         &self,
         rules: &Rules,
         generation: &impl Generation,
         sample: Sample,
-        now: impl FnOnce() -> u64,
+        world: &impl World,
     ) -> Option<Tally> {
-        // As time passes good calls leave, so in a time window each call may show a share.
-        let is_timed = matches!(rules.window, rules::Window::Time { .. });
+        if let rules::Window::Calls(span) = rules.window
+            && let Cells::Inline(cells) = &self.cells
+            && rules.streak == 0
+        {
+            let ring = Ring::<A, Small>::new(&self.active, cells, span);
+            let tally = ring.tally_of(ring.record(generation, sample)?);
+            // A good call lowers every share; only by reaching the minimum can it show one.
+            let decides = !sample.is_good() || tally.calls == rules.min_calls;
+            return (decides && rules.condemn(tally)).then_some(tally);
+        }
+        self.record_with_care(rules, generation, sample, world)
+    }
+
+    /// The windows that are rarer than the default one, kept out of its way.
+    #[inline(never)]
+    fn record_with_care(
+        &self,
+        rules: &Rules,
+        generation: &impl Generation,
+        sample: Sample,
+        world: &impl World,
+    ) -> Option<Tally> {
         let tally = match rules.window {
-            rules::Window::Calls { size } => match Size::of(size) {
-                Size::Small(size) => self.small(size).record(generation, sample),
-                Size::Large(size) => self.large(size).record(generation, sample),
-            },
+            rules::Window::Calls(span) => {
+                let ring = self.small(span);
+                ring.record(generation, sample).map(|word| ring.tally_of(word))
+            }
+            rules::Window::ManyCalls(span) => {
+                let ring = self.large(span);
+                ring.record(generation, sample).map(|word| ring.tally_of(word))
+            }
             rules::Window::Time { bucket_nanos, buckets } => {
-                self.buckets(buckets, bucket_nanos).record(generation, sample, now())
+                self.buckets(buckets, bucket_nanos).record(generation, sample, world.now())
             }
             rules::Window::None => None,
         };
@@ -108,21 +135,15 @@ impl<A: Atomic> Window<A> {
                 return Some(tally.unwrap_or(Tally { calls: length, failures: length, slow: 0 }));
             }
         }
-        // A good call lowers every share; only by reaching the minimum can it show one.
-        tally.filter(|tally| {
-            let decides = !sample.is_good() || tally.calls == rules.min_calls || is_timed;
-            decides && rules.condemn(*tally)
-        })
+        tally.filter(|tally| rules.condemn(*tally))
     }
 
-    pub(super) fn tally(&self, rules: &Rules, generation: u64, now: impl FnOnce() -> u64) -> Tally {
+    pub(super) fn tally(&self, rules: &Rules, generation: u64, world: &impl World) -> Tally {
         match rules.window {
-            rules::Window::Calls { size } => match Size::of(size) {
-                Size::Small(size) => self.small(size).tally(generation),
-                Size::Large(size) => self.large(size).tally(generation),
-            },
+            rules::Window::Calls(span) => self.small(span).tally(generation),
+            rules::Window::ManyCalls(span) => self.large(span).tally(generation),
             rules::Window::Time { bucket_nanos, buckets } => {
-                self.buckets(buckets, bucket_nanos).tally(generation, now())
+                self.buckets(buckets, bucket_nanos).tally(generation, world.now())
             }
             rules::Window::None => {
                 let length = streak::length(&self.streak, generation);
@@ -133,17 +154,16 @@ impl<A: Atomic> Window<A> {
 
     /// Forgets everything, for a generation that begins.
     pub(super) fn clear(&self, rules: &Rules, generation: &impl Generation) {
-        if let rules::Window::Calls { size } = rules.window {
-            match Size::of(size) {
-                Size::Small(size) => self.small(size).clear(generation),
-                Size::Large(size) => self.large(size).clear(generation),
-            }
+        match rules.window {
+            rules::Window::Calls(span) => self.small(span).clear(generation),
+            rules::Window::ManyCalls(span) => self.large(span).clear(generation),
+            rules::Window::Time { .. } | rules::Window::None => {}
         }
     }
 
     #[inline]
-    fn small(&self, size: u64) -> Ring<'_, A, Small> {
-        Ring::new(&self.active, self.cells(), size)
+    fn small(&self, span: Span) -> Ring<'_, A, Small> {
+        Ring::new(&self.active, self.cells(), span)
     }
 
     fn buckets(&self, count: u64, nanos: u64) -> Buckets<'_, A> {
@@ -151,7 +171,7 @@ impl<A: Atomic> Window<A> {
         Buckets::new(self.cells().get(..count).unwrap_or_default(), nanos)
     }
 
-    fn large(&self, size: u64) -> Ring<'_, A, Large> {
-        Ring::new(&self.active, self.cells(), size)
+    fn large(&self, span: Span) -> Ring<'_, A, Large> {
+        Ring::new(&self.active, self.cells(), span)
     }
 }

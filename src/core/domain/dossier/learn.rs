@@ -152,7 +152,9 @@ impl Registration {
             (ReportedStatus::Paid, Paid | Surplus) => self.give_back(report),
             (ReportedStatus::Over(ending), Intent | Unknown | Live) => {
                 self.registered_at.get_or_insert(now);
-                self.die(ending);
+                // A bank has one word for the payer's no and for ours.
+                let ours = ending == Ending::Declined && self.cancel_sent_at.is_some();
+                self.die(if ours { Ending::Cancelled } else { ending });
             }
             // Reversed after it was paid: all of it went back.
             (ReportedStatus::Over(Ending::Cancelled), Paid | Surplus) => {

@@ -11,6 +11,10 @@ use crate::core::domain::task::{Reason, TaskError, TaskKind, TaskState};
 /// So many business answers "no such order" are needed before a number may be sent again.
 const NOT_FOUND_ENOUGH: u32 = 3;
 
+/// A form that was lost is asked for anew at once, but only so often in one run: a provider that loses
+/// every form must not be called as fast as it answers until all numbers are spent.
+const FORMLESS_ENOUGH: u32 = 2;
+
 /// The two digits of a provider number allow no more.
 pub(super) const LAST_SEQUENCE: u8 = 99;
 
@@ -87,6 +91,11 @@ impl Dossier {
         let spent = self.present_sequence() > LAST_SEQUENCE;
         match untried {
             _ if spent || (refused && fatal) => self.rejected(turn),
+            Some(_) if round.formless >= FORMLESS_ENOUGH => {
+                let attempts = self.task_of(turn).map_or(0, |task| task.attempts);
+                self.park(turn, Reason::Retry, turn.now + turn.backoff(attempts), true);
+                Next::Rest
+            }
             Some(provider) => self.arm(turn, provider),
             None if round.skipped.is_empty() => self.rejected(turn),
             None => self.nobody_executed(turn),

@@ -74,6 +74,8 @@ pub struct Round {
     pub skipped: Vec<(Provider, Wait)>,
     /// Providers that refused the registration in this run; whether on our account's behalf.
     pub refused: Vec<(Provider, bool)>,
+    /// Registrations that were sent in this run and brought no form.
+    pub formless: u32,
     /// Registrations that were asked about in this run, whatever came of it.
     pub asked: Vec<(Provider, u8)>,
     /// The last step and what became of it.
@@ -84,11 +86,17 @@ impl Round {
     /// Remembers what became of a step.
     pub fn note(&mut self, step: Step, outcome: Outcome) {
         if let Action::Register { .. } = step.action {
-            if let Outcome::NotExecuted(wait) = outcome {
-                self.skipped.push((step.provider, wait));
-            }
-            if let Outcome::Refused { concerns_account } = outcome {
-                self.refused.push((step.provider, concerns_account));
+            match outcome {
+                Outcome::NotExecuted(wait) => self.skipped.push((step.provider, wait)),
+                Outcome::Refused { concerns_account } => {
+                    self.refused.push((step.provider, concerns_account));
+                }
+                Outcome::Registered { .. } => {}
+                Outcome::Found(_)
+                | Outcome::NotFound
+                | Outcome::Taken
+                | Outcome::Unknown
+                | Outcome::Duplicate => self.formless += 1,
             }
         }
         if step.action == Action::Query {

@@ -67,10 +67,13 @@ pub const FIND_ORDER: &str =
 /// Held to the end of the transaction by whoever counts the queue, so that the count stays true.
 pub const LOCK_QUEUE: &str = "SELECT pg_advisory_xact_lock(7305437184123790965)";
 
-/// `$1` the order that does not count, `$2` where counting ends.
+/// `$1` the order that does not count, `$2` where counting ends. What waited and is being tried keeps
+/// its place.
 pub const WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks \
     WHERE state = 'queued' AND kind = 'register_payment' \
-    AND reason IS DISTINCT FROM 'outcome_unknown' AND order_id <> $1::uuid LIMIT $2) AS waiting";
+    AND reason IS DISTINCT FROM 'outcome_unknown' AND order_id <> $1::uuid UNION ALL \
+    SELECT 1 FROM tasks WHERE state = 'running' AND kind = 'register_payment' \
+    AND reason <> 'outcome_unknown' AND order_id <> $1::uuid LIMIT $2) AS waiting";
 
 /// A statement of its own: what is read in the same statement as a lock that had to wait is older
 /// than the lock.
@@ -148,19 +151,22 @@ pub const PLACE_KEYED: &str = "WITH k AS (INSERT INTO idempotency_keys (owner, r
     WHERE EXISTS (SELECT 1 FROM k)";
 
 /// `$1` a test's now, `$2` lanes, `$3` how many of each, `$4` owner, `$5` token, `$6` the lease.
+/// What is due becomes an array, which the planner takes for short; of a join with it, it would fear
+/// thousands of rows and read the whole table.
 pub const CLAIM: &str = concat!(
     "WITH clock AS MATERIALIZED (SELECT ",
     now!("$1"),
-    " AS now), due AS MATERIALIZED (SELECT t.id, t.due_at FROM clock, \
+    " AS now), due AS MATERIALIZED (SELECT t.id FROM clock, \
      unnest($2::text[], $3::bigint[]) AS lane (name, size) CROSS JOIN LATERAL \
-     (SELECT t.id, t.due_at FROM tasks t WHERE t.lane = lane.name AND t.due_at <= clock.now \
+     (SELECT t.id FROM tasks t WHERE t.lane = lane.name AND t.due_at <= clock.now \
      AND t.state IN ('queued', 'running') AND ",
     known_kind!(),
     " ORDER BY t.due_at LIMIT lane.size FOR UPDATE SKIP LOCKED) AS t) \
      UPDATE tasks SET lost_leases = lost_leases + (state = 'running')::int, state = 'running', \
      lease_owner = $4, lease_token = $5::uuid, lease_until = clock.now + $6, \
-     version = version + 1, updated_at = clock.now FROM due, clock WHERE tasks.id = due.id \
-     RETURNING tasks.id, order_id::text, kind, attempts, trace, due.due_at"
+     version = version + 1, updated_at = clock.now FROM clock \
+     WHERE tasks.id = ANY (ARRAY(SELECT id FROM due)) \
+     RETURNING tasks.id, order_id::text, kind, attempts, trace, run_at"
 );
 
 /// What a claim took whose answer was lost. `$1` token.

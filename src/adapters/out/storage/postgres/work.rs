@@ -63,7 +63,7 @@ impl Work for ClaimRequest {
                 .fetch_all(&mut *tx.connection)
                 .await?;
         }
-        rows.sort_by_key(|(id, .., due_at)| (*due_at, *id));
+        rows.sort_by_key(|(id, .., run_at)| (*run_at, *id));
         let restored: Option<Vec<_>> = rows.into_iter().map(|row| self.restore(row)).collect();
         Ok(restored.ok_or(StorageError::Corrupt(READABLE))?)
     }

@@ -5,7 +5,7 @@ mod order;
 mod registration;
 mod task;
 
-pub use order::OrderRow;
+pub use order::{OrderChangeRow, OrderRow};
 pub use registration::RegistrationRow;
 pub use task::{TaskRow, lane_word};
 

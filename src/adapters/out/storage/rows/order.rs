@@ -21,6 +21,26 @@ pub struct OrderRow {
     version: i64,
 }
 
+/// What of an order ever changes.
+#[derive(Debug, Serialize)]
+pub struct OrderChangeRow {
+    id: Uuid,
+    status: &'static str,
+    updated_at: i64,
+    version: i64,
+}
+
+impl From<&Order> for OrderChangeRow {
+    fn from(order: &Order) -> Self {
+        Self {
+            id: order.id.uuid(),
+            status: order.status.as_str(),
+            updated_at: order.updated_at.micros(),
+            version: order.version,
+        }
+    }
+}
+
 /// The currency is the order's.
 #[derive(Debug, Serialize, Deserialize)]
 struct ItemRow {

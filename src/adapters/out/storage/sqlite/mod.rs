@@ -1,6 +1,7 @@
 //! SQLite: one instance, one file. Every write goes through the single [`writer`]; reads have their
 //! own connections beside it and see the last commit.
 
+mod change;
 mod place;
 mod sql;
 mod work;
@@ -21,6 +22,7 @@ use crate::core::ports::orders::{
     ClaimRequest, Claimed, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder,
     OrderQuery, OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat, TaskView,
 };
+use change::Change;
 use place::Place;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -31,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
-use work::{Change, Ping, Prune, Release, bytes, order_id_of, reply_of, restore_reply};
+use work::{Ping, Prune, Release, bytes, order_id_of, reply_of, restore_reply};
 use writer::{Item, QUEUE, Request, Work, Writer};
 
 #[derive(Debug)]
@@ -133,7 +135,9 @@ impl OrderStore for SqliteStore {
         reads: Reads,
         decide: Decide,
     ) -> Result<bool, StorageError> {
-        self.write(Change { id, reads, decide }).await
+        let (reply, answer) = oneshot::channel();
+        let request = Request { work: Change { id, reads, decide }, output: None, reply };
+        self.submit(Item::Change(Box::new(request)), answer).await
     }
 
     async fn dossier(&self, id: OrderId, scope: &Scope) -> Result<Option<Dossier>, StorageError> {

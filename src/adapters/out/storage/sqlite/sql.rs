@@ -46,19 +46,23 @@ macro_rules! select_dossier {
         concat!(
             "SELECT json_object('order', ",
             order_json!(),
-            ", 'registrations', json((SELECT json_group_array(",
+            ", 'registrations', (SELECT json_group_array(",
             registration_json!(),
-            ") FROM registrations r WHERE r.order_id = o.id)), \
-             'tasks', json((SELECT json_group_array(",
+            ") FROM registrations r WHERE r.order_id = o.id), \
+             'tasks', (SELECT json_group_array(",
             task_json!(),
             ") FROM tasks t WHERE t.order_id = o.id AND t.state IN ('queued', 'running') AND ",
             known_kind!(),
-            "))) FROM orders o"
+            ")) FROM orders o"
         )
     };
 }
 
 pub const SELECT_DOSSIER: &str = select_dossier!();
+
+/// `$1` orders as JSON.
+pub const LOAD: &str =
+    concat!(select_dossier!(), " WHERE o.id IN (SELECT unhex(value, '-') FROM json_each($1))");
 
 /// `$1` order, `$2` the only customer whose order it may be.
 pub const DOSSIER: &str =
@@ -68,10 +72,10 @@ pub const DOSSIER: &str =
 pub const TASK: &str = concat!(
     "SELECT json_object('task', ",
     task_json!(),
-    ", 'registration', json((SELECT ",
+    ", 'registration', (SELECT ",
     registration_json!(),
     " FROM registrations r WHERE r.order_id = t.order_id AND r.provider = t.result_provider \
-     AND r.sequence = t.result_sequence))) \
+     AND r.sequence = t.result_sequence)) \
      FROM tasks t JOIN orders o ON o.id = t.order_id \
      WHERE t.id = $1 AND ($2 IS NULL OR o.customer_id = $2) AND ",
     known_kind!()
@@ -83,22 +87,28 @@ pub const SELECT_TASK: &str =
 pub const FIND_ORDER: &str =
     "SELECT order_id FROM registrations WHERE provider = $1 AND number = $2";
 
-/// `$1` the order that does not count, `$2` where counting ends.
+/// `$1` the order that does not count, `$2` where counting ends. What waited and is being tried keeps
+/// its place.
 pub const WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks \
     WHERE state = 'queued' AND kind = 'register_payment' AND reason IS NOT 'outcome_unknown' \
+    AND order_id <> $1 UNION ALL SELECT 1 FROM tasks \
+    WHERE state = 'running' AND kind = 'register_payment' AND reason <> 'outcome_unknown' \
     AND order_id <> $1 LIMIT $2)";
 
 /// `$1` new orders as JSON: one statement, however many callers are in the round.
 pub const PLACE: &str = "INSERT INTO orders (id, customer_id, status, items, total, currency, \
     created_at, updated_at, version) \
     SELECT unhex(value ->> 'id', '-'), value ->> 'customer_id', value ->> 'status', \
-    value -> 'items', value ->> 'total', value ->> 'currency', value ->> 'created_at', \
-    value ->> 'updated_at', value ->> 'version' FROM json_each($1)";
+    json(value -> 'items'), value ->> 'total', value ->> 'currency', value ->> 'created_at', \
+    value ->> 'updated_at', value ->> 'version' FROM jsonb_each($1)";
 
-/// What a decision changed: `$1` order, `$2` status, `$3` now, `$4` new version, `$5` registrations,
-/// `$6` tasks. Three statements in one trip to the connection's thread.
-pub const SAVE: &str = "UPDATE orders SET status = $2, updated_at = $3, version = $4 \
-    WHERE id = $1 AND version = $4 - 1; \
+/// What decisions changed: `$1` orders, `$2` registrations, `$3` tasks, each with its new version.
+/// Three statements in one trip to the connection's thread. `jsonb_each` gives each element as SQLite
+/// parsed it; `json_each` would write it as text again for every field that is taken from it.
+pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
+    updated_at = value ->> 'updated_at', version = value ->> 'version' FROM jsonb_each($1) \
+    WHERE orders.id = unhex(value ->> 'id', '-') \
+    AND orders.version = (value ->> 'version') - 1; \
     INSERT INTO registrations (order_id, provider, sequence, number, amount, refunded, currency, \
     state, ending, external_id, form_url, sent_at, not_found, cancel_sent_at, hinted, \
     registered_at, paid_at, expires_at, evidence, created_at, updated_at) \
@@ -107,7 +117,7 @@ pub const SAVE: &str = "UPDATE orders SET status = $2, updated_at = $3, version 
     value ->> 'state', value ->> 'ending', value ->> 'external_id', value ->> 'form_url', \
     value ->> 'sent_at', value ->> 'not_found', value ->> 'cancel_sent_at', value ->> 'hinted', \
     value ->> 'registered_at', value ->> 'paid_at', value ->> 'expires_at', value ->> 'evidence', \
-    value ->> 'created_at', value ->> 'updated_at' FROM json_each($5) WHERE true \
+    value ->> 'created_at', value ->> 'updated_at' FROM jsonb_each($2) WHERE true \
     ON CONFLICT (order_id, provider, sequence) DO UPDATE SET refunded = excluded.refunded, \
     state = excluded.state, ending = excluded.ending, external_id = excluded.external_id, \
     form_url = excluded.form_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
@@ -124,7 +134,7 @@ pub const SAVE: &str = "UPDATE orders SET status = $2, updated_at = $3, version 
     unhex(value ->> 'lease_token', '-'), value ->> 'lease_until', value ->> 'result_provider', \
     value ->> 'result_sequence', value ->> 'error', value ->> 'refund', value ->> 'trace', \
     value ->> 'return_url', value ->> 'created_at', value ->> 'updated_at', value ->> 'version' \
-    FROM json_each($6) WHERE true \
+    FROM jsonb_each($3) WHERE true \
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
     run_at = excluded.run_at, lane = excluded.lane, attempts = excluded.attempts, \
     lost_leases = excluded.lost_leases, deadline = excluded.deadline, \

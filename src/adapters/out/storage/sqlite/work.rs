@@ -1,108 +1,18 @@
-//! What else callers ask of the writer.
+//! What else callers ask of the writer, each for itself.
 
 use super::sql;
 use super::writer::{Fault, Tx, Work};
-use crate::adapters::out::storage::diff::Changes;
+use crate::adapters::out::storage::PRUNE_BATCH;
 use crate::adapters::out::storage::hints::News;
-use crate::adapters::out::storage::invariants::{READABLE, VERSION};
-use crate::adapters::out::storage::rows::{
-    DossierRow, RegistrationRow, TaskRow, clean, lane_word, read, write,
-};
-use crate::adapters::out::storage::{KEY_TAKEN, PRUNE_BATCH, deciding};
+use crate::adapters::out::storage::invariants::READABLE;
+use crate::adapters::out::storage::rows::{clean, lane_word};
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::task::TaskKind;
 use crate::core::ports::orders::{
-    Also, ClaimRequest, Claimed, Decide, IdempotencyKey, InboxEntry, KeptReply, Reads, Scene,
-    StorageError,
+    ClaimRequest, Claimed, IdempotencyKey, InboxEntry, KeptReply, StorageError,
 };
 use sqlx::{SqliteConnection, SqliteExecutor};
 use std::time::Duration;
-
-pub struct Change {
-    pub id: OrderId,
-    pub reads: Reads,
-    pub decide: Decide,
-}
-
-#[async_trait::async_trait]
-impl Work for Change {
-    type Output = bool;
-
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<bool, Fault> {
-        let found: Option<String> = sqlx::query_scalar(sql::DOSSIER)
-            .bind(bytes(self.id))
-            .bind(None::<String>)
-            .fetch_optional(&mut *tx.connection)
-            .await?;
-        let Some(json) = found else { return Ok(false) };
-        let loaded = read::<DossierRow>(&json)?.restore()?;
-        let waiting = match self.reads {
-            Reads::Dossier => None,
-            Reads::QueueLength { up_to } => Some(waiting(tx, self.id, up_to).await?),
-        };
-        let scene = Scene { now: tx.now, waiting };
-        let (changes, also) = deciding::run(&mut self.decide, &loaded, &scene)?;
-        if let Some(changes) = changes {
-            save(tx, &changes).await?;
-            tx.news.join(changes.news(tx.now));
-        }
-        keep(tx, self.id, also).await?;
-        Ok(true)
-    }
-}
-
-async fn waiting(tx: &mut Tx<'_>, except: OrderId, up_to: u64) -> Result<u64, Fault> {
-    let count: i64 = sqlx::query_scalar(sql::WAITING)
-        .bind(bytes(except))
-        .bind(i64::try_from(up_to).unwrap_or(i64::MAX))
-        .fetch_one(&mut *tx.connection)
-        .await?;
-    Ok(u64::try_from(count).unwrap_or(0))
-}
-
-async fn save(tx: &mut Tx<'_>, changes: &Changes) -> Result<(), Fault> {
-    let id = changes.order.id;
-    let registrations: Vec<_> =
-        changes.registrations.iter().map(|made| RegistrationRow::of(id, made)).collect();
-    let tasks: Vec<_> = changes.tasks.iter().map(TaskRow::from).collect();
-    let saved = sqlx::query(sql::SAVE)
-        .bind(bytes(id))
-        .bind(changes.order.status.as_str())
-        .bind(tx.now.micros())
-        .bind(changes.order.version)
-        .bind(write(&registrations))
-        .bind(write(&tasks))
-        .execute(&mut *tx.connection)
-        .await?;
-    let expected = 1 + registrations.len() + tasks.len();
-    if usize::try_from(saved.rows_affected()) == Ok(expected) {
-        Ok(())
-    } else {
-        Err(StorageError::Corrupt(VERSION).into())
-    }
-}
-
-async fn keep(tx: &mut Tx<'_>, id: OrderId, also: Also) -> Result<(), Fault> {
-    if let Some(entry) = also.inbox {
-        keep_callback(tx, &entry).await?;
-    }
-    if let Some((key, reply)) = also.reply
-        && !keep_reply(tx, &key, &reply).await?
-    {
-        return Err(KEY_TAKEN.into());
-    }
-    if let Some(entry) = also.audit {
-        sqlx::query(sql::AUDIT)
-            .bind(tx.now.micros())
-            .bind(entry.action)
-            .bind(bytes(id))
-            .bind(entry.task_id.map(TaskId::get))
-            .bind(entry.reason)
-            .execute(&mut *tx.connection)
-            .await?;
-    }
-    Ok(())
-}
 
 #[async_trait::async_trait]
 impl Work for ClaimRequest {
@@ -212,7 +122,7 @@ impl Work for Ping {
     }
 }
 
-async fn keep_callback(tx: &mut Tx<'_>, entry: &InboxEntry) -> Result<bool, Fault> {
+pub async fn keep_callback(tx: &mut Tx<'_>, entry: &InboxEntry) -> Result<bool, Fault> {
     let kept = sqlx::query(sql::KEEP_CALLBACK)
         .bind(entry.provider.as_str())
         .bind(clean(entry.number.as_str()))

@@ -2,7 +2,7 @@
 //! one transaction, and answers after its one fsync: group commit. Under load a round is as large as
 //! the queue, alone a caller waits for nobody.
 
-use super::place;
+use super::{change, place};
 use crate::adapters::out::storage::hints::{Hints, News};
 use crate::adapters::out::storage::invariants::violated;
 use crate::core::domain::timestamp::Timestamp;
@@ -101,15 +101,17 @@ impl<W: Work> Job for Request<W, W::Output> {
     }
 }
 
-/// Placing has its own door: all new orders of a round are one statement.
+/// Placing and changing have their own doors: those of a round share their statements.
 pub enum Item {
     Place(Box<place::Request>),
+    Change(Box<change::Request>),
     Other(Box<dyn Job>),
 }
 
 #[derive(Default)]
 struct Round {
     places: Vec<place::Request>,
+    changes: Vec<change::Request>,
     others: Vec<Box<dyn Job>>,
 }
 
@@ -120,19 +122,21 @@ impl Round {
         for item in items {
             match item {
                 Item::Place(request) if !request.reply.is_closed() => round.places.push(*request),
+                Item::Change(request) if !request.reply.is_closed() => round.changes.push(*request),
                 Item::Other(job) if !job.abandoned() => round.others.push(job),
-                Item::Place(_) | Item::Other(_) => {}
+                Item::Place(_) | Item::Change(_) | Item::Other(_) => {}
             }
         }
         round
     }
 
     fn len(&self) -> usize {
-        self.places.len() + self.others.len()
+        self.places.len() + self.changes.len() + self.others.len()
     }
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault> {
         place::all(&mut self.places, tx).await?;
+        change::all(&mut self.changes, tx).await?;
         for job in &mut self.others {
             job.run(tx).await?;
         }
@@ -143,15 +147,21 @@ impl Round {
         for request in self.places {
             request.answer(verdict);
         }
+        for request in self.changes {
+            request.answer(verdict);
+        }
         for job in self.others {
             job.answer(verdict);
         }
     }
 
     fn split(self) -> impl Iterator<Item = Self> {
-        let place = |request| Self { places: vec![request], others: Vec::new() };
-        let other = |job| Self { places: Vec::new(), others: vec![job] };
-        self.places.into_iter().map(place).chain(self.others.into_iter().map(other))
+        let place = |request| Self { places: vec![request], ..Self::default() };
+        let change = |request| Self { changes: vec![request], ..Self::default() };
+        let other = |job| Self { others: vec![job], ..Self::default() };
+        let places = self.places.into_iter().map(place);
+        let changes = self.changes.into_iter().map(change);
+        places.chain(changes).chain(self.others.into_iter().map(other))
     }
 }
 

@@ -45,8 +45,10 @@ fn a_live_registration_is_taken_back_before_the_order_is_cancelled() {
     assert_eq!(decline.action, Action::Cancel);
     assert_eq!(case.status(), OrderStatus::AwaitingPayment);
     let ask = call(case.tell(&decline, Outcome::Taken));
-    case.tell(&ask, found(&ask, ReportedStatus::Over(Ending::Cancelled)));
+    case.tell(&ask, found(&ask, ReportedStatus::Over(Ending::Declined)));
     assert_eq!(case.status(), OrderStatus::Cancelled);
+    let ending = case.dossier.registration(Provider::Sber, 1).unwrap().ending;
+    assert_eq!(ending, Some(Ending::Cancelled), "by our word, whatever the bank calls it");
 }
 
 #[test]

@@ -166,6 +166,28 @@ fn a_number_that_is_known_already_is_asked_for_at_once() {
 }
 
 #[test]
+fn a_provider_that_loses_every_form_is_not_called_as_fast_as_it_answers() {
+    let mut case = Case::new();
+    let mut step = case.begin();
+    for sequence in [1, 2] {
+        assert_eq!(step.sequence, sequence);
+        let query = call(case.tell(&step, Outcome::Duplicate));
+        let decline = call(case.tell(&query, found(&query, ReportedStatus::Pending)));
+        let ask = call(case.tell(&decline, Outcome::Taken));
+        let over = found(&ask, ReportedStatus::Over(Ending::Declined));
+        match case.tell(&ask, over) {
+            Next::Call(anew) => step = anew,
+            rest => assert_eq!((rest, sequence), (Next::Rest, 2)),
+        }
+    }
+    let task = case.own_task();
+    assert_eq!((task.state, task.reason), (TaskState::Queued, Some(Reason::Retry)));
+    assert_eq!(task.attempts, 1, "so that the next pause is longer");
+    assert!(task.run_at > case.now);
+    assert_eq!(case.claim_call(TaskKind::RegisterPayment).sequence, 3);
+}
+
+#[test]
 fn anothers_payment_under_our_number_is_laid_before_a_person() {
     let (mut case, _) = unknown();
     let query = case.claim_call(TaskKind::RegisterPayment);

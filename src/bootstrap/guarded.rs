@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug)]
-pub struct Guards {
+pub struct GuardedSystem {
     pub system: System,
     pub breaker: Arc<Breaker>,
     pub semaphore: Arc<Semaphore>,
@@ -18,7 +18,7 @@ pub struct Guards {
     pub settings: Vec<(String, String)>,
 }
 
-impl SystemControl for Guards {
+impl SystemControl for GuardedSystem {
     fn system(&self) -> System {
         self.system
     }

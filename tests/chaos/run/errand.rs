@@ -1,0 +1,165 @@
+//! One errand: an order as its client knows it. Everything that the service promised is kept here.
+
+use super::stage::Stage;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+#[derive(Debug)]
+pub struct Errand {
+    /// Of nobody else: whatever is listed under it came of this errand's one key.
+    pub customer: String,
+    pub key: String,
+    pub wanted: Value,
+    pub placed: Option<Placed>,
+    /// Forms that a 200 of confirm gave us.
+    pub forms: Vec<String>,
+    /// Tasks that a 202 gave us, with their final answers as soon as there was one.
+    pub tasks: BTreeMap<i64, Option<String>>,
+    pub refunds: Vec<Refund>,
+    pub settled: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    pub id: String,
+    pub total: i64,
+}
+
+#[derive(Debug)]
+pub struct Refund {
+    pub key: String,
+    /// `None`: all that is left.
+    pub amount: Option<i64>,
+    pub answer: RefundAnswer,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefundAnswer {
+    None,
+    Task(i64),
+    Done,
+    Refused,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub body: Value,
+}
+
+impl Errand {
+    pub fn new(customer: String, product: u8, quantity: u8) -> Self {
+        let item = json!({"product_id": format!("p-{product}"), "quantity": quantity});
+        Self {
+            key: format!("place-{customer}"),
+            wanted: json!({"customer_id": customer, "items": [item]}),
+            customer,
+            placed: None,
+            forms: vec![],
+            tasks: BTreeMap::new(),
+            refunds: vec![],
+            settled: false,
+        }
+    }
+
+    pub fn path(&self, verb: &str) -> Option<String> {
+        Some(format!("/v1/orders/{}{verb}", self.placed.as_ref()?.id))
+    }
+
+    pub fn learn_placed(&mut self, stage: &Stage, reply: &Reply) {
+        if reply.status != 201 {
+            return;
+        }
+        let id = reply.body["id"].as_str().unwrap_or_default().to_owned();
+        let total = reply.body["total"]["amount"].as_i64().unwrap_or(0);
+        let placed = Placed { id, total };
+        if let Some(before) = self.placed.replace(placed.clone())
+            && before != placed
+        {
+            stage.complain(format!("DOUBLE key {} placed {before:?} and {placed:?}", self.key));
+        }
+    }
+
+    /// Confirm's answer: a form (told to the caller) or a task.
+    pub fn learn_confirmed(&mut self, reply: &Reply) -> Option<String> {
+        self.learn_task(reply);
+        let form = reply.body["form_url"].as_str().filter(|_| reply.status == 200)?.to_owned();
+        if !self.forms.contains(&form) {
+            self.forms.push(form.clone());
+        }
+        Some(form)
+    }
+
+    pub fn learn_task(&mut self, reply: &Reply) {
+        if reply.status == 202
+            && let Some(task) = reply.body["task_id"].as_i64()
+        {
+            self.tasks.entry(task).or_default();
+        }
+    }
+
+    pub fn learn_refunded(&mut self, stage: &Stage, at: usize, reply: &Reply) {
+        self.learn_task(reply);
+        let code = reply.body["code"].as_str().unwrap_or_default();
+        let refund = &mut self.refunds[at];
+        let answer = match (reply.status, code) {
+            (200, _) => RefundAnswer::Done,
+            (202, _) => {
+                reply.body["task_id"].as_i64().map_or(RefundAnswer::None, RefundAnswer::Task)
+            }
+            (409, "order_not_refundable") | (422, _) => RefundAnswer::Refused,
+            _ => return,
+        };
+        let changed = match refund.answer {
+            RefundAnswer::None => false,
+            RefundAnswer::Task(task) => {
+                matches!(answer, RefundAnswer::Task(other) if other != task)
+            }
+            RefundAnswer::Done | RefundAnswer::Refused => answer != refund.answer,
+        };
+        if changed {
+            stage.complain(format!(
+                "DOUBLE refund {} was {:?}, is {answer:?}",
+                refund.key, refund.answer
+            ));
+        }
+        refund.answer = answer;
+    }
+
+    /// A task as it is shown; a final answer never changes.
+    pub fn learn_polled(&mut self, stage: &Stage, task: i64, reply: &Reply) {
+        if reply.status == 404 {
+            stage.complain(format!("LOST task {task} of {}", self.customer));
+        }
+        if reply.status != 200 {
+            return;
+        }
+        let status = reply.body["status"].as_str().unwrap_or_default();
+        let is_final = matches!(status, "succeeded" | "failed" | "cancelled" | "review");
+        let before = self.tasks.entry(task).or_default();
+        // An operator may take a task out of review, but nobody operates here.
+        if let Some(before) = before
+            && before != status
+        {
+            stage.complain(format!("task {task} was {before}, is {status}"));
+        }
+        if is_final {
+            *before = Some(status.to_owned());
+        }
+    }
+
+    /// The order as it is shown; its price never changes.
+    pub fn learn_shown(&self, stage: &Stage, reply: &Reply) {
+        let Some(placed) = &self.placed else { return };
+        if reply.status == 404 {
+            stage.complain(format!("LOST order {}", placed.id));
+        }
+        if reply.status == 200 && reply.body["total"]["amount"].as_i64() != Some(placed.total) {
+            stage.complain(format!(
+                "{} costs {}, not {}",
+                placed.id, reply.body["total"], placed.total
+            ));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The verdict: what clients were told against what the partners have. The numbers are those of the
+//! invariants of docs/reliability.md.
+
+use super::errand::{Errand, RefundAnswer};
+use super::ledger::{Ledger, is_paid, life};
+use super::report::Report;
+use super::settle::{agrees, get};
+use super::stage::{MAX_CONCURRENT, Stage};
+use super::trouble::PAYMENT_PARTNERS;
+use order_service::core::domain::ids::OrderId;
+use order_service::sandbox::{CallRecord, OrderView, Outcome, PartnerName};
+use serde_json::Value;
+use std::collections::HashSet;
+
+pub async fn judge(stage: &Stage, errands: &[Errand], report: &mut Report) {
+    report.take_seen(std::mem::take(&mut *stage.seen.lock().unwrap()));
+    let ledger = Ledger::read(stage);
+    let ours: HashSet<_> = errands
+        .iter()
+        .filter_map(|errand| OrderId::parse(&errand.placed.as_ref()?.id))
+        .map(OrderId::to_base32)
+        .collect();
+    for number in ledger.orders().filter(|number| !ours.contains(*number)) {
+        report.double.push(format!("{number} is registered for nobody"));
+    }
+    for errand in errands {
+        one(stage, &ledger, errand, report).await;
+    }
+    for partner in PAYMENT_PARTNERS {
+        let most = most_at_once(&stage.partners.calls(partner));
+        let limit = MAX_CONCURRENT * stage.apis.len();
+        if most > limit {
+            report.wrong.push(format!("I7: {most} calls at a time to {partner:?}, not {limit}"));
+        }
+    }
+}
+
+async fn one(stage: &Stage, ledger: &Ledger, errand: &Errand, report: &mut Report) {
+    let Some(placed) = &errand.placed else {
+        report.lost.push(format!("I2: key {} has no order", errand.key));
+        return;
+    };
+    let Some(order) = get(stage, &format!("/v1/orders/{}", placed.id)).await else {
+        report.lost.push(format!("I2: {} cannot be read", placed.id));
+        return;
+    };
+    let order = order.body;
+    let known = ledger.of(&placed.id);
+    let about = || format!("{} at the partners: {known:#?}\n{errand:#?}\n{order:#}", placed.id);
+    if !errand.settled {
+        report.lost.push(format!("I3: not settled: {}", about()));
+    }
+    if known.iter().filter(|(_, entry)| entry.live && !entry.foreign).count() > 1 {
+        report.double.push(format!("I1: alive twice: {}", about()));
+    }
+    if !agrees(errand, ledger, &order) {
+        report.wrong.push(format!("I5: the order and the ledger differ: {}", about()));
+    }
+    forms(errand, known, report);
+    refunds(errand, known, &order, report);
+    let listed = get(stage, &format!("/v1/orders?customer_id={}", errand.customer)).await;
+    let count = listed.and_then(|page| page.body["items"].as_array().map(Vec::len));
+    if count != Some(1) {
+        report.double.push(format!("I9: key {} has {count:?} orders", errand.key));
+    }
+}
+
+/// I4: behind each form is this order's registration for exactly its amount; I1: and of two forms the
+/// one was dead before the other was born.
+fn forms(errand: &Errand, known: &[(PartnerName, OrderView)], report: &mut Report) {
+    let total = errand.placed.as_ref().map(|placed| placed.total);
+    let mut lives = vec![];
+    for form in &errand.forms {
+        let id = form.rsplit('/').next().unwrap_or_default();
+        match known.iter().find(|(_, entry)| entry.id == id) {
+            Some((_, entry)) if Some(entry.amount) == total => lives.push(life(entry)),
+            Some((_, entry)) => report.wrong.push(format!("I4: {form} is for {}", entry.amount)),
+            None => report.wrong.push(format!("I4: {form} is not this order's")),
+        }
+    }
+    lives.sort_unstable();
+    if lives.windows(2).any(|two| two[0].1 > two[1].0) {
+        report.double.push(format!("I1: two forms at a time: {:?} {lives:?}", errand.forms));
+    }
+}
+
+/// I9 and I6: one refund at the partner for each key that succeeded, the same sum, and the same shown.
+fn refunds(
+    errand: &Errand,
+    known: &[(PartnerName, OrderView)],
+    order: &Value,
+    report: &mut Report,
+) {
+    let Some((_, paid)) = known.iter().find(|(_, entry)| is_paid(entry)) else { return };
+    let done = errand.refunds.iter().filter(|refund| refund.answer == RefundAnswer::Done);
+    let done: Vec<_> = done.collect();
+    let open = errand.refunds.iter().any(|refund| matches!(refund.answer, RefundAnswer::Task(_)));
+    let about = || format!("{:#?}\n{paid:#?}\n{order:#}", errand.refunds);
+    if done.len() != paid.refunds.len() && !open {
+        report.double.push(format!("I9: as many refunds as keys: {}", about()));
+    }
+    let told: Option<i64> = done.iter().map(|refund| refund.amount).sum();
+    if told.is_some_and(|told| told != paid.refunded) && !open {
+        report.double.push(format!("I9: the sum of refunds: {}", about()));
+    }
+    if order["payment"]["refunded"]["amount"].as_i64() != Some(paid.refunded) && !open {
+        report.wrong.push(format!("I6: what was refunded: {}", about()));
+    }
+}
+
+/// Calls that were answered, at most so many at a time. Who has given up on a call has its permit back
+/// while the partner may still be busy with it.
+fn most_at_once(calls: &[CallRecord]) -> usize {
+    let answered = calls.iter().filter(|call| call.outcome == Outcome::Answered);
+    let mut steps: Vec<_> = answered
+        .filter(|call| call.operation != "health")
+        .filter_map(|call| Some((call.received_at_ms, call.finished_at_ms?)))
+        .flat_map(|(from, to)| [(from, 1_isize), (to, -1)])
+        .collect();
+    steps.sort_unstable();
+    let mut now = 0;
+    let most = steps.iter().map(|(_, step)| {
+        now += step;
+        now
+    });
+    usize::try_from(most.max().unwrap_or(0)).unwrap_or(0)
+}

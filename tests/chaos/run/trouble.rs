@@ -1,0 +1,117 @@
+//! Whoever breaks things: the partners' weather, the reapers of instances, the scissors at the
+//! database's wire and the hand at its switch.
+
+use super::faults::{callback_policy, fault, mood};
+use super::instance::Instance;
+use super::proxy::{Cut, Proxy};
+use super::stage::{Stage, Store};
+use fastrand::Rng;
+use order_service::sandbox::{CallbackPolicy, Mood, PartnerName};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+pub const PAYMENT_PARTNERS: [PartnerName; 2] = [PartnerName::Sber, PartnerName::Odnakassa];
+
+/// A pause; `false` when the storm ended in it.
+pub async fn pause(stage: &Stage, rng: &mut Rng, millis: std::ops::Range<u64>) -> bool {
+    let pause = Duration::from_millis(rng.u64(millis));
+    stage.storm.run_until_cancelled(sleep(pause)).await.is_some()
+}
+
+/// All but the reapers.
+pub fn begin(stage: &Arc<Stage>, rng: &mut Rng) -> Vec<JoinHandle<()>> {
+    let mut all = vec![];
+    for partner in [PAYMENT_PARTNERS[0], PAYMENT_PARTNERS[1], PartnerName::Catalog] {
+        all.push(tokio::spawn(weather(Arc::clone(stage), rng.fork(), partner)));
+    }
+    all.push(tokio::spawn(post(Arc::clone(stage), rng.fork())));
+    if matches!(stage.database, Store::Postgres { .. }) {
+        all.push(tokio::spawn(cut_wires(Arc::clone(stage), rng.fork())));
+        all.push(tokio::spawn(switch_off(Arc::clone(stage), rng.fork())));
+    }
+    all
+}
+
+/// Fair, then a mood or a scripted fault, then fair again.
+async fn weather(stage: Arc<Stage>, mut rng: Rng, partner: PartnerName) {
+    let pays = PAYMENT_PARTNERS.contains(&partner);
+    while pause(&stage, &mut rng, 100..1_200).await {
+        Stage::bump(&stage.tally.faults);
+        if pays && rng.u8(..3) > 0 {
+            let id = stage.partners.add_fault(partner, fault(&mut rng, partner));
+            pause(&stage, &mut rng, 300..2_000).await;
+            stage.partners.remove_fault(partner, id);
+        } else {
+            stage.partners.set_mode(partner, mood(&mut rng, pays)).await;
+            pause(&stage, &mut rng, 100..1_500).await;
+            stage.partners.set_mode(partner, Mood::Ok).await;
+        }
+    }
+}
+
+/// Callbacks get lost, forged, late, repeated, and addressed to other instances.
+async fn post(stage: Arc<Stage>, mut rng: Rng) {
+    while pause(&stage, &mut rng, 200..1_000).await {
+        stage.partners.set_callback_url(rng.choice(&stage.apis).map(String::as_str));
+        for partner in PAYMENT_PARTNERS {
+            stage.partners.set_callback_policy(partner, callback_policy(&mut rng));
+        }
+    }
+}
+
+/// Kills, stops and restarts one instance until the storm is over; then it runs.
+pub async fn reap(stage: Arc<Stage>, mut rng: Rng, mut instance: Instance) -> Instance {
+    while pause(&stage, &mut rng, 300..3_000).await {
+        if rng.u8(..5) > 1 {
+            instance.kill().await;
+            Stage::bump(&stage.tally.kills);
+        } else {
+            let ended = instance.term().await;
+            if !ended.is_some_and(|status| status.success()) {
+                stage.complain(format!("{} ended by {ended:?} after SIGTERM", instance.name));
+            }
+            Stage::bump(&stage.tally.terms);
+        }
+        pause(&stage, &mut rng, 0..400).await;
+        let took = instance.start().await;
+        stage.restarts.lock().unwrap().push(took);
+    }
+    instance
+}
+
+async fn cut_wires(stage: Arc<Stage>, mut rng: Rng) {
+    let Store::Postgres { proxy, .. } = &stage.database else { return };
+    while pause(&stage, &mut rng, 200..1_500).await {
+        proxy.cut(if rng.bool() { Cut::Before } else { Cut::After });
+        while !proxy.has_cut() && pause(&stage, &mut rng, 10..20).await {}
+        if has_fallen(proxy) {
+            Stage::bump(&stage.tally.cuts);
+        }
+    }
+}
+
+/// Whether the blade fell; if not, it is taken away.
+fn has_fallen(proxy: &Proxy) -> bool {
+    let fallen = proxy.has_cut();
+    proxy.cut(Cut::Never);
+    fallen
+}
+
+async fn switch_off(stage: Arc<Stage>, mut rng: Rng) {
+    let Store::Postgres { base, .. } = &stage.database else { return };
+    while pause(&stage, &mut rng, 3_000..9_000).await {
+        if !base.restart().await {
+            return;
+        }
+        Stage::bump(&stage.tally.database_restarts);
+    }
+}
+
+pub async fn heal(stage: &Stage) {
+    stage.partners.set_callback_url(stage.apis.first().map(String::as_str));
+    for partner in PAYMENT_PARTNERS {
+        stage.partners.set_callback_policy(partner, CallbackPolicy::default());
+    }
+}
