@@ -4,7 +4,7 @@
 use super::Dossier;
 use super::step::Turn;
 use crate::core::domain::ids::TaskId;
-use crate::core::domain::registration::RegistrationState;
+use crate::core::domain::registration::{Registration, RegistrationState};
 use crate::core::domain::task::{Reason, TaskError, TaskKind, TaskState};
 
 /// What a person found out about a registration of unknown outcome.
@@ -81,7 +81,8 @@ impl Dossier {
         }
     }
 
-    /// Answers an unknown outcome by a person's word.
+    /// Answers an unknown outcome by a person's word. That the provider has what we know to be alive
+    /// takes up the polls again.
     ///
     /// # Errors
     /// There is no unknown outcome, or somebody works on it.
@@ -94,18 +95,32 @@ impl Dossier {
         if register == Some(TaskState::Running) {
             return Err(OperatorRefused::Running);
         }
-        let unknown = self.registrations.iter_mut().find(|r| r.state == RegistrationState::Unknown);
-        let unknown = unknown.ok_or(OperatorRefused::NothingUnknown)?;
-        unknown.state = match finding {
+        let in_state = |wanted| self.registrations.iter().position(|r| r.state == wanted);
+        match (in_state(RegistrationState::Unknown), in_state(RegistrationState::Live), finding) {
             // Its form is lost: it is taken back and made anew, or polled if nobody waits.
-            OperatorFinding::Executed => RegistrationState::Live,
-            OperatorFinding::NotExecuted => RegistrationState::Absent,
-        };
-        "operator".clone_into(&mut unknown.evidence);
+            (Some(unknown), _, OperatorFinding::Executed) => {
+                self.registrations[unknown].found_by_operator(RegistrationState::Live);
+            }
+            (Some(unknown), _, OperatorFinding::NotExecuted) => {
+                self.registrations[unknown].found_by_operator(RegistrationState::Absent);
+            }
+            // Its polls may have ended in a review: the provider is asked again.
+            (None, Some(live), OperatorFinding::Executed) => self.registrations[live].hinted = true,
+            (None, None, OperatorFinding::Executed) | (None, _, OperatorFinding::NotExecuted) => {
+                return Err(OperatorRefused::NothingUnknown);
+            }
+        }
         self.bring_forward(TaskKind::RegisterPayment, turn.now);
         self.bring_forward(TaskKind::SyncPayment, turn.now);
         self.settle();
         self.follow_up(turn);
         Ok(())
+    }
+}
+
+impl Registration {
+    fn found_by_operator(&mut self, state: RegistrationState) {
+        self.state = state;
+        "operator".clone_into(&mut self.evidence);
     }
 }

@@ -40,6 +40,25 @@ fn a_registration_that_a_person_found_is_looked_after() {
 }
 
 #[test]
+fn polls_that_ended_in_a_review_are_taken_up_again_by_a_person() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let query = case.claim_call(TaskKind::SyncPayment);
+    let other = Step { amount: Money::rub(5).unwrap(), ..query.clone() };
+    case.tell(&query, found(&other, ReportedStatus::Paid));
+    assert_eq!(case.own_task().state, TaskState::Review);
+    assert!(case.dossier.unfinished(TaskKind::SyncPayment).is_none());
+    let nothing = Err(OperatorRefused::NothingUnknown);
+    assert_eq!(resolve(&mut case, OperatorFinding::NotExecuted), nothing, "it is alive");
+    assert_eq!(resolve(&mut case, OperatorFinding::Executed), Ok(()));
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Paid));
+    assert_eq!(case.status(), OrderStatus::Paid);
+    assert_eq!(resolve(&mut case, OperatorFinding::Executed), nothing, "all is known");
+}
+
+#[test]
 fn a_task_cannot_be_given_up_while_money_may_be_on_its_way() {
     let mut case = Case::new();
     let step = case.begin();
