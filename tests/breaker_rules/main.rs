@@ -2,7 +2,10 @@
 
 mod support;
 
-mod life;
+mod log;
+mod modes;
+mod opening;
+mod recovery;
 mod retry;
 mod semaphore;
 mod traps;

@@ -1,8 +1,8 @@
 //! The breaker's knobs, their defaults, and what is refused or warned of. Field by field these are
 //! the `CB_…` variables of a system, plus its slow threshold.
 
+use super::layout;
 use super::mode::Mode;
-use super::ring;
 use super::word::MAX_PROBES;
 use crate::adapters::resilience::settings::{Fault, Faults};
 use std::time::Duration;
@@ -117,7 +117,7 @@ impl BreakerConfig {
     fn validate_window(&self, faults: &mut Faults) {
         match self.window {
             WindowKind::Count => faults.refuse_if(
-                !(1..=ring::MAX_CALLS).contains(&u64::from(self.window_size)),
+                !(1..=layout::MAX_CALLS).contains(&u64::from(self.window_size)),
                 "CB_WINDOW_SIZE",
                 &self.window_size,
                 "1 to 4095 calls",

@@ -1,21 +1,19 @@
-//! The breaker as an adapter holds it: the machine, its rules, a clock, the mode in force and
-//! whoever listens.
+//! The breaker as an adapter holds it: what it refuses, admits and tells, by the mode in force.
 
 use super::config::{BreakerConfig, SlowAs};
-use super::machine::{Change, Machine, Pass, Refusal, View, World};
-use super::mode::{Mode, Switch, in_canary};
-use super::rules::{Rules, Tally};
+use super::machine::{Change, Machine, Pass, Refusal, World};
+use super::mode::Mode;
+use super::rules::Tally;
+use super::shared::{PROBE_HINT, Shared, rate};
+use super::view::View;
 use super::{State, permit::Permit};
 use crate::adapters::resilience::clock::Clock;
-use crate::adapters::resilience::observer::{Observer, Rejection, Transition, tell};
+use crate::adapters::resilience::observer::{Observer, Rejection};
 use crate::adapters::resilience::settings::Fault;
 use crate::core::ports::unavailable::{Cause, NoAnswer, System};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-
-/// When nobody knows how long a probe will take.
-const PROBE_HINT: Duration = Duration::from_secs(1);
 
 /// A circuit breaker for one partner. Share it by reference or `Arc`; all methods take `&self`.
 ///
@@ -28,19 +26,6 @@ pub struct Breaker {
 }
 
 const _: () = assert!(size_of::<Breaker>() == 128, "a breaker is two cache lines");
-
-/// What all breakers of one kind have in common.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub system: System,
-    pub rules: Rules,
-    pub slow_as: SlowAs,
-    pub slow_call_threshold: Duration,
-    slow_call_rate: f64,
-    clock: Clock,
-    mode: Switch,
-    observer: Arc<dyn Observer>,
-}
 
 /// What a breaker looks like at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -297,104 +282,4 @@ impl Breaker {
             self.shared.announce(change);
         }
     }
-}
-
-impl Shared {
-    pub(super) fn new(
-        system: System,
-        config: &BreakerConfig,
-        clock: Clock,
-        observer: Arc<dyn Observer>,
-    ) -> Result<Self, Vec<Fault>> {
-        let faults = config.validate();
-        if !faults.is_empty() {
-            return Err(faults);
-        }
-        let enforces = in_canary(&config.instance_id, config.canary_percent);
-        let mode =
-            if config.mode == Mode::Enforce && !enforces { Mode::DryRun } else { config.mode };
-        Ok(Self {
-            system,
-            rules: Rules::of(config),
-            slow_as: config.slow_as,
-            slow_call_threshold: config.slow_call_threshold,
-            slow_call_rate: config.slow_call_rate,
-            clock,
-            mode: Switch::new(mode),
-            observer,
-        })
-    }
-
-    #[inline]
-    pub(super) fn tell(&self, news: impl FnOnce(&dyn Observer)) {
-        tell(&*self.observer, news);
-    }
-
-    #[cold]
-    fn announce(&self, change: Change) {
-        let Tally { calls, failures, slow } = change.tally;
-        let transition = Transition {
-            system: self.system,
-            from: change.from,
-            to: change.to,
-            failure_rate: rate(failures.max(slow), calls),
-            generation: u32::try_from(change.generation).unwrap_or(u32::MAX),
-        };
-        tracing::warn!(
-            system = %self.system,
-            prev_state = change.from.as_str(),
-            new_state = change.to.as_str(),
-            failure_rate = transition.failure_rate,
-            "circuit breaker state changed"
-        );
-        self.tell(|observer| observer.transition(&transition));
-    }
-}
-
-impl World for Shared {
-    #[inline]
-    fn now(&self) -> u64 {
-        self.clock.now_nanos()
-    }
-
-    #[inline]
-    fn now_millis(&self) -> u64 {
-        self.clock.now_millis()
-    }
-
-    fn chance(&self) -> u64 {
-        fastrand::u64(0..1_000_000)
-    }
-}
-
-impl Refusal {
-    const fn reason(self) -> Rejection {
-        match self {
-            Self::Open(_) => Rejection::Open,
-            Self::ProbesTaken | Self::Returning(_) => Rejection::HalfOpenFull,
-        }
-    }
-
-    const fn retry_after(self) -> Duration {
-        match self {
-            Self::Open(left) => left,
-            Self::ProbesTaken => PROBE_HINT,
-            Self::Returning(left) => left,
-        }
-    }
-}
-
-impl From<Refusal> for NoAnswer {
-    fn from(refusal: Refusal) -> Self {
-        let cause = match refusal {
-            Refusal::Open(_) => Cause::BreakerOpen,
-            Refusal::ProbesTaken | Refusal::Returning(_) => Cause::ProbesTaken,
-        };
-        Self { cause, retry_after: Some(refusal.retry_after()) }
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of a window")]
-fn rate(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

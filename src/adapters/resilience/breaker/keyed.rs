@@ -4,7 +4,8 @@
 
 use super::State;
 use super::config::BreakerConfig;
-use super::guard::{Breaker, Shared};
+use super::guard::Breaker;
+use super::shared::Shared;
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::settings::Fault;

@@ -65,26 +65,11 @@ pub struct Change {
     pub tally: Tally,
 }
 
-/// The state as a pure function of the words and the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct View {
-    pub state: State,
-    pub generation: u64,
-    pub tally: Tally,
-    /// What is left of the open time; zero when the next call will probe.
-    pub open_for: Option<Duration>,
-    /// Probes that may start now; only while half-open.
-    pub free_probes: Option<u64>,
-    pub probes_in_flight: u64,
-    /// Progress of the gradual return in millionths; a million when it is over.
-    pub returned: u64,
-}
-
 #[derive(Debug)]
 #[repr(C)]
 pub struct Machine<A> {
-    word: A,
-    window: Window<A>,
+    pub(super) word: A,
+    pub(super) window: Window<A>,
 }
 
 impl<A: Atomic> Machine<A> {
@@ -322,40 +307,10 @@ impl<A: Atomic> Machine<A> {
     pub fn state(&self) -> State {
         Word::unpack(self.word.read()).phase.state()
     }
-
-    /// Looks without touching.
-    pub fn view(&self, rules: &Rules, world: &impl World) -> View {
-        let word = Word::unpack(self.word.read());
-        let now = world.now_millis();
-        let mut view = View {
-            state: word.phase.state(),
-            generation: word.generation,
-            tally: Tally::default(),
-            open_for: None,
-            free_probes: None,
-            probes_in_flight: 0,
-            returned: 1_000_000,
-        };
-        match word.phase {
-            Phase::Closed { since } => {
-                view.tally = self.window.tally(rules, word.generation, world);
-                view.returned = returned(since, rules, now);
-            }
-            Phase::Open { until } => {
-                view.open_for = Some(Duration::from_millis(open_for(until, rules, now)));
-            }
-            Phase::HalfOpen(probing) => {
-                view.probes_in_flight = probing.in_flight;
-                let stuck = u64::from(is_stuck(probing, rules, world));
-                view.free_probes = Some(room(probing, rules).max(stuck));
-            }
-        }
-        view
-    }
 }
 
 impl Phase {
-    const fn state(self) -> State {
+    pub(super) const fn state(self) -> State {
         match self {
             Self::Closed { .. } => State::Closed,
             Self::Open { .. } => State::Open,
@@ -405,13 +360,13 @@ fn opened(rules: &Rules, world: &impl World, level: u64) -> Phase {
 /// What is left of the open time. More than it can ever be means that the clock has gone back:
 /// then a probe is due, or the breaker would stay open for as long as time was lost.
 #[inline]
-fn open_for(until: Millis, rules: &Rules, now: Millis) -> Millis {
+pub(super) fn open_for(until: Millis, rules: &Rules, now: Millis) -> Millis {
     let left = until.saturating_sub(now);
     if left > rules.longest_open { 0 } else { left }
 }
 
 /// Probes that may start: within those in flight together, and no more than still must succeed.
-fn room(probing: Probing, rules: &Rules) -> u64 {
+pub(super) fn room(probing: Probing, rules: &Rules) -> u64 {
     let wanted = rules.probes.saturating_sub(probing.passed).min(rules.probes_in_flight);
     wanted.saturating_sub(probing.in_flight)
 }
@@ -420,12 +375,12 @@ fn has_room(probing: Probing, rules: &Rules) -> bool {
     room(probing, rules) > 0
 }
 
-fn is_stuck(probing: Probing, rules: &Rules, world: &impl World) -> bool {
+pub(super) fn is_stuck(probing: Probing, rules: &Rules, world: &impl World) -> bool {
     probing.progress.age(world.now_millis()) >= rules.reclaim
 }
 
 /// The share of traffic that is back, in millionths.
-fn returned(since: Millis, rules: &Rules, now: Millis) -> u64 {
+pub(super) fn returned(since: Millis, rules: &Rules, now: Millis) -> u64 {
     let passed = now.saturating_sub(since);
     if since == 0 || passed >= rules.ramp {
         return 1_000_000;

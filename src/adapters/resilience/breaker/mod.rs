@@ -6,12 +6,15 @@ mod buckets;
 mod config;
 mod guard;
 mod keyed;
+mod layout;
 mod machine;
 mod mode;
 mod permit;
 mod ring;
 mod rules;
+mod shared;
 mod streak;
+mod view;
 mod window;
 mod word;
 
@@ -24,8 +27,9 @@ pub use permit::Permit;
 /// The machine beneath, generic over its atomics: for model checks and for the curious.
 pub mod parts {
     pub use super::atomic::Atomic;
-    pub use super::machine::{Change, Machine, Pass, Refusal, View, World};
+    pub use super::machine::{Change, Machine, Pass, Refusal, World};
     pub use super::rules::{Rules, Tally};
+    pub use super::view::View;
     pub use super::window::Sample;
 }
 

@@ -1,7 +1,7 @@
 //! A checked configuration, cut down to the integers that the machine compares.
 
 use super::config::{BreakerConfig, SlowAs, WindowKind};
-use super::ring::{self, Large, Small, Span};
+use super::layout::{self, Large, Small, Span};
 use super::word::Millis;
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ impl Rules {
         Self {
             window: match config.window {
                 WindowKind::Count => match u64::from(config.window_size) {
-                    size if size <= ring::MAX_SMALL => Window::Calls(Span::of::<Small>(size)),
+                    size if size <= layout::MAX_SMALL => Window::Calls(Span::of::<Small>(size)),
                     size => Window::ManyCalls(Span::of::<Large>(size)),
                 },
                 WindowKind::Time => Window::Time {

@@ -3,8 +3,9 @@
 
 use super::atomic::Atomic;
 use super::buckets::Buckets;
+use super::layout::{Large, SMALL_CELLS, Small, Span, is_healthy};
 use super::machine::World;
-use super::ring::{self, Large, Ring, SMALL_CELLS, Small, Span};
+use super::ring::Ring;
 use super::rules::{self, Rules, Tally};
 use super::streak;
 
@@ -80,7 +81,7 @@ impl<A: Atomic> Window<A> {
     #[inline]
     pub(super) fn is_healthy(&self, rules: &Rules, generation: u64) -> bool {
         // Only a ring ever sets the bit that is asked for here.
-        ring::is_healthy(self.active.read(), generation)
+        is_healthy(self.active.read(), generation)
             && (rules.streak == 0 || streak::is_over(&self.streak))
     }
 
