@@ -8,7 +8,7 @@ use order_service::core::domain::registration::{
     Ending, Provider, Registration, RegistrationState,
 };
 use order_service::core::domain::task::{Reason, RefundPlan, Task, TaskError, TaskKind, TaskState};
-use order_service::core::ports::orders::{Also, Reads, Scope};
+use order_service::core::ports::orders::{Also, Reads, Scene, Scope};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,10 +23,7 @@ pub async fn no_order_no_decision(world: World) {
 pub async fn a_decision_that_changes_nothing_writes_nothing(world: World) {
     let placed = world.placed("c-1").await;
     world.turn(LATER);
-    let touched = |dossier: &mut Dossier, scene: &_| {
-        let _: &order_service::core::ports::orders::Scene = scene;
-        dossier.order.updated_at = scene.now;
-    };
+    let touched = |dossier: &mut Dossier, scene: &Scene| dossier.order.updated_at = scene.now;
     assert_eq!(world.change(placed.id, touched).await, Ok(Some(())));
     assert_eq!(world.dossier(placed.id).await.order, placed);
 }

@@ -1,6 +1,7 @@
 //! Taking leases on due tasks.
 
 use crate::world::{START, World, claim};
+use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::{InstanceId, TaskId};
 use order_service::core::domain::registration::Provider;
 use order_service::core::domain::task::{Lease, Task, TaskState};
@@ -121,9 +122,7 @@ pub async fn a_due_task_and_a_finished_one_are_hinted_at(world: World) {
     };
     let task = world.queued(None).await;
     assert!(hinted(Hint::TaskDue, 0).await > 0);
-    let finish = |d: &mut order_service::core::domain::dossier::Dossier, _: &_| {
-        d.tasks[0].state = TaskState::Failed;
-    };
+    let finish = |dossier: &mut Dossier, _: &_| dossier.tasks[0].state = TaskState::Failed;
     world.change(task.order_id, finish).await.unwrap();
     assert!(hinted(Hint::TaskFinished, 0).await > 0);
     assert_eq!(task.created_at, START);

@@ -1,6 +1,8 @@
 //! One contract, three stores: every fact below is checked on memory, on SQLite and on PostgreSQL.
 //! PostgreSQL takes part when `TEST_DATABASE_URL` names a throw-away server.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod changing;
 mod claiming;
 mod keeping;

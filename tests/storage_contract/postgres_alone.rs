@@ -7,7 +7,7 @@ use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::order::Order;
 use order_service::core::domain::task::TaskState;
 use order_service::core::ports::orders::{
-    Also, Hint, IdempotencyKey, KeyedOrder, OrderStore, Placed, Reads, Scope, StorageError,
+    Also, Decide, Hint, IdempotencyKey, KeyedOrder, OrderStore, Placed, Reads, Scope, StorageError,
 };
 use sqlx::{Connection, Executor, PgConnection};
 use std::sync::Arc;
@@ -52,8 +52,7 @@ async fn open_transactions(world: &World) -> i64 {
     sqlx::query_scalar(open).fetch_one(&mut admin(world).await).await.unwrap()
 }
 
-fn one_more()
--> Box<dyn FnMut(&mut Dossier, &order_service::core::ports::orders::Scene) -> Also + Send> {
+fn one_more() -> Decide {
     Box::new(|dossier, _| {
         dossier.tasks[0].attempts += 1;
         Also::default()

@@ -5,25 +5,24 @@ use crate::adapters::out::storage::hints::News;
 use crate::adapters::out::storage::invariants::{
     FRESH_ID, LEASE, ONE_ALIVE, ONE_NUMBER, ONE_UNFINISHED,
 };
-use crate::adapters::out::storage::{KEY_TAKEN, PRUNE_BATCH, is_waiting};
+use crate::adapters::out::storage::{KEY_TAKEN, is_waiting};
 use crate::core::domain::dossier::Dossier;
-use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
+use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::registration::{Provider, ProviderNumber, Registration};
-use crate::core::domain::task::{Lease, Task, TaskKind, TaskState};
+use crate::core::domain::task::{Task, TaskState};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::orders::{
-    Also, AuditEntry, ClaimRequest, Claimed, Decide, IdempotencyKey, InboxEntry, KeptReply,
-    KeyedOrder, OrderQuery, Placed, Reads, Scene, Scope, StorageError, TaskQuery, TaskStat,
-    TaskView,
+    Also, AuditEntry, Decide, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder, OrderQuery,
+    Placed, Reads, Scene, Scope, StorageError, TaskQuery, TaskView,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Debug, Default)]
 pub struct State {
     orders: BTreeMap<OrderId, (Order, Vec<Registration>)>,
-    tasks: BTreeMap<TaskId, Task>,
-    unfinished: BTreeSet<(OrderId, TaskId)>,
+    pub(super) tasks: BTreeMap<TaskId, Task>,
+    pub(super) unfinished: BTreeSet<(OrderId, TaskId)>,
     pub numbers: HashMap<(Provider, ProviderNumber), OrderId>,
     pub replies: HashMap<IdempotencyKey, (KeptReply, Timestamp)>,
     pub inbox: Vec<InboxEntry>,
@@ -217,107 +216,10 @@ impl State {
         found.sort_by_key(|task| std::cmp::Reverse((task.created_at, task.id)));
         found.into_iter().take(query.limit).cloned().collect()
     }
-
-    pub fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Vec<Claimed> {
-        let mut claimed = Vec::new();
-        for (lane, limit) in &request.lanes {
-            let mut due: Vec<(Timestamp, TaskId)> = self
-                .unfinished
-                .iter()
-                .filter_map(|(_, id)| self.tasks.get(id))
-                .filter(|task| task.lane == *lane)
-                .filter_map(|task| Some((due_at(task)?, task.id)))
-                .filter(|(due_at, _)| *due_at <= now)
-                .collect();
-            due.sort_unstable();
-            for (due_at, id) in due.into_iter().take(*limit) {
-                claimed.extend(self.lease(id, request, now).map(|claim| (due_at, claim)));
-            }
-        }
-        claimed.sort_by_key(|(due_at, claim)| (*due_at, claim.task_id));
-        claimed.into_iter().map(|(_, claim)| claim).collect()
-    }
-
-    fn lease(&mut self, id: TaskId, request: &ClaimRequest, now: Timestamp) -> Option<Claimed> {
-        let task = self.tasks.get_mut(&id)?;
-        if task.state == TaskState::Running {
-            task.lost_leases += 1;
-        }
-        task.state = TaskState::Running;
-        task.lease = Some(Lease {
-            owner: request.owner.clone(),
-            token: request.token,
-            until: now + request.lease,
-        });
-        task.version += 1;
-        task.updated_at = now;
-        Some(Claimed {
-            order_id: task.order_id,
-            task_id: task.id,
-            kind: task.kind,
-            token: request.token,
-            attempts: task.attempts,
-            trace: task.trace.clone(),
-        })
-    }
-
-    pub fn release_leases(&mut self, owner: &InstanceId, now: Timestamp) -> u64 {
-        let mut released = 0;
-        for task in self.tasks.values_mut() {
-            if task.lease.as_ref().is_some_and(|lease| lease.owner == *owner) {
-                task.state = TaskState::Queued;
-                task.lease = None;
-                task.run_at = now;
-                task.version += 1;
-                task.updated_at = now;
-                released += 1;
-            }
-        }
-        released
-    }
-
-    pub fn task_stats(&self, now: Timestamp) -> Vec<TaskStat> {
-        let mut stats: Vec<TaskStat> = Vec::new();
-        for kind in TaskKind::ALL {
-            for state in [TaskState::Queued, TaskState::Running, TaskState::Review] {
-                let of_it = || self.tasks.values().filter(|t| t.kind == kind && t.state == state);
-                let due = of_it().filter_map(due_at).filter(|due_at| *due_at <= now);
-                let oldest_due = due.map(|due_at| now.since(due_at)).max();
-                let count = u64::try_from(of_it().count()).unwrap_or(u64::MAX);
-                if count > 0 {
-                    stats.push(TaskStat { kind, state, count, oldest_due });
-                }
-            }
-        }
-        stats
-    }
-
-    pub fn prune(&mut self, tasks: Timestamp, keys: Timestamp) -> u64 {
-        let old = |task: &&Task| {
-            task.state.is_final() && task.state != TaskState::Review && task.updated_at < tasks
-        };
-        let gone: Vec<TaskId> =
-            self.tasks.values().filter(old).map(|task| task.id).take(PRUNE_BATCH).collect();
-        for id in &gone {
-            self.tasks.remove(id);
-        }
-        let before = self.replies.len();
-        self.replies.retain(|_, (_, kept_at)| *kept_at >= keys);
-        u64::try_from(gone.len() + before - self.replies.len()).unwrap_or(u64::MAX)
-    }
 }
 
 fn same_row(one: &Registration, other: &Registration) -> bool {
     (one.provider, one.sequence) == (other.provider, other.sequence)
-}
-
-/// When somebody may take it: in its own time, or when its holder's lease is over.
-fn due_at(task: &Task) -> Option<Timestamp> {
-    match task.state {
-        TaskState::Queued => Some(task.run_at),
-        TaskState::Running => task.lease.as_ref().map(|lease| lease.until),
-        TaskState::Succeeded | TaskState::Failed | TaskState::Cancelled | TaskState::Review => None,
-    }
 }
 
 fn open(tasks: &[Task]) -> impl Iterator<Item = &Task> {
