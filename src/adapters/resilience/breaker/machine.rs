@@ -309,16 +309,6 @@ impl<A: Atomic> Machine<A> {
     }
 }
 
-impl Phase {
-    pub(super) const fn state(self) -> State {
-        match self {
-            Self::Closed { .. } => State::Closed,
-            Self::Open { .. } => State::Open,
-            Self::HalfOpen(_) => State::HalfOpen,
-        }
-    }
-}
-
 /// A pass's generation beside the word that tells whether it still lasts.
 struct Lasting<'a, A> {
     word: &'a A,
