@@ -4,6 +4,7 @@
 
 use super::State;
 use super::atomic::Atomic;
+use super::ramp::return_gradually;
 use super::rules::{Rules, Tally};
 use super::window::{self, Sample, Window};
 use super::word::{self, Millis, Phase, Probing, Progress, Word};
@@ -309,6 +310,16 @@ impl<A: Atomic> Machine<A> {
     }
 }
 
+impl Phase {
+    pub(super) const fn state(self) -> State {
+        match self {
+            Self::Closed { .. } => State::Closed,
+            Self::Open { .. } => State::Open,
+            Self::HalfOpen(_) => State::HalfOpen,
+        }
+    }
+}
+
 /// A pass's generation beside the word that tells whether it still lasts.
 struct Lasting<'a, A> {
     word: &'a A,
@@ -367,26 +378,6 @@ fn has_room(probing: Probing, rules: &Rules) -> bool {
 
 pub(super) fn is_stuck(probing: Probing, rules: &Rules, world: &impl World) -> bool {
     probing.progress.age(world.now_millis()) >= rules.reclaim
-}
-
-/// The share of traffic that is back, in millionths.
-pub(super) fn returned(since: Millis, rules: &Rules, now: Millis) -> u64 {
-    let passed = now.saturating_sub(since);
-    if since == 0 || passed >= rules.ramp {
-        return 1_000_000;
-    }
-    // A tenth at once: a recovered partner that gets no calls cannot show that it has recovered.
-    100_000 + 900_000 * passed / rules.ramp
-}
-
-fn return_gradually(since: Millis, rules: &Rules, world: &impl World) -> Result<(), Refusal> {
-    let now = world.now_millis();
-    let share = returned(since, rules, now);
-    if share == 1_000_000 || world.chance() < share {
-        return Ok(());
-    }
-    let left = rules.ramp.saturating_sub(now.saturating_sub(since));
-    Err(Refusal::Returning(Duration::from_millis(left)))
 }
 
 const NANOS_PER_MILLI: u64 = 1_000_000;

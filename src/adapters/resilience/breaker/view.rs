@@ -2,7 +2,8 @@
 
 use super::State;
 use super::atomic::Atomic;
-use super::machine::{Machine, World, is_stuck, open_for, returned, room};
+use super::machine::{Machine, World, is_stuck, open_for, room};
+use super::ramp::returned;
 use super::rules::{Rules, Tally};
 use super::word::{Phase, Word};
 use std::time::Duration;

@@ -11,8 +11,6 @@
 //! | 21-26 | | | of these, slow |
 //! | 0-20 | | | last progress, in 64 ms, wrapping |
 
-use super::State;
-
 /// Milliseconds since the clock's origin; 39 bits are 17 years.
 pub(super) type Millis = u64;
 
@@ -50,16 +48,6 @@ pub(super) enum Phase {
         until: Millis,
     },
     HalfOpen(Probing),
-}
-
-impl Phase {
-    pub(super) const fn state(self) -> State {
-        match self {
-            Self::Closed { .. } => State::Closed,
-            Self::Open { .. } => State::Open,
-            Self::HalfOpen(_) => State::HalfOpen,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
