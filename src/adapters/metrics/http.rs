@@ -7,6 +7,7 @@ use super::labels::{
     status_class,
 };
 use crate::core::ports::traffic::{Exchange, Shed, Traffic};
+use crate::core::ports::unavailable::System;
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
 #[derive(Debug)]
@@ -67,6 +68,11 @@ impl Http {
     fn start_at_zero(&self) {
         for method in HTTP_METHODS {
             self.active.with_label_values(&[method]);
+        }
+        // Not ready until somebody has looked.
+        let own = ["database", "shutdown"].into_iter();
+        for check in own.chain(System::ALL.map(System::as_str)) {
+            self.ready.with_label_values(&[check]);
         }
         for class in STATUS_CLASSES {
             self.requests.with_label_values(&["_OTHER", UNMATCHED, class]);

@@ -13,6 +13,9 @@ pub const MAX_LOST_LEASES: u32 = 10;
 /// The pauses between the questions about an unknown outcome; the last one stays.
 const RESOLVE_PAUSES: [u64; 6] = [1, 2, 5, 15, 60, 300];
 
+/// A partner that heals is asked again within this.
+const LONGEST_AFTER_FAILURE: Duration = Duration::from_secs(60);
+
 /// The grace must be over, not just ending, when a "no such order" is to count.
 const AFTER_GRACE: Duration = Duration::from_millis(50);
 
@@ -108,7 +111,7 @@ impl Dossier {
             self.park(turn, shown, turn.now + turn.spread(pause), charge);
             return Next::Rest;
         }
-        let pause = turn.resolve_pause(attempts);
+        let pause = self.resolve_pause(turn, attempts);
         let grace_left =
             self.open_registration().and_then(|open| open.sent_at).map_or(Duration::ZERO, |sent| {
                 (sent + turn.policy.unknown_grace).since(turn.asked_at())
@@ -120,6 +123,23 @@ impl Dossier {
 
     pub(super) fn last_was(turn: &Turn<'_>, wanted: fn(&Action) -> bool) -> bool {
         turn.round.last.as_ref().is_some_and(|(step, _)| wanted(&step.action))
+    }
+
+    /// How long to wait before the next question. The pauses grow with the provider's own answers about
+    /// this send, so that a new send is asked about soon again; a question that failed is no answer.
+    fn resolve_pause(&self, turn: &Turn<'_>, attempts: u32) -> Duration {
+        let pause = |place: u32| {
+            let last = RESOLVE_PAUSES.len() - 1;
+            let place = usize::try_from(place).unwrap_or(last).min(last);
+            Duration::from_secs(RESOLVE_PAUSES[place])
+        };
+        match &turn.round.last {
+            Some((step, _)) if matches!(step.action, Action::Register { .. }) => pause(0),
+            Some((_, Outcome::NotFound)) => {
+                pause(self.open_registration().map_or(0, |open| open.not_found))
+            }
+            Some(_) | None => pause(attempts).min(LONGEST_AFTER_FAILURE),
+        }
     }
 
     pub(super) fn deadline_of(&self, turn: &Turn<'_>) -> Timestamp {
@@ -142,11 +162,6 @@ impl Turn<'_> {
     /// A wait that was named by somebody, spread so that all who were told it do not come together.
     pub(super) fn spread(&self, pause: Duration) -> Duration {
         pause + (pause / 10 + Duration::from_millis(50)).mul_f64(self.luck)
-    }
-
-    pub(super) fn resolve_pause(&self, attempts: u32) -> Duration {
-        let place = usize::try_from(attempts).unwrap_or(usize::MAX).min(RESOLVE_PAUSES.len() - 1);
-        Duration::from_secs(RESOLVE_PAUSES[place])
     }
 
     /// When the last step was decided: what its answer tells is no younger than that.

@@ -300,3 +300,16 @@ fn paid_is_never_undone_by_older_news() {
         assert_eq!(case.status(), OrderStatus::Paid, "{status:?}");
     }
 }
+
+#[test]
+fn a_number_that_went_again_is_asked_about_soon_again() {
+    let (mut case, _) = unknown();
+    let resent = loop {
+        let step = case.claim_call(TaskKind::RegisterPayment);
+        if let Next::Call(step) = case.tell(&step, Outcome::NotFound) {
+            break step;
+        }
+    };
+    case.tell(&resent, Outcome::Unknown);
+    assert_eq!(case.own_task().run_at.since(case.now), Duration::from_secs(1));
+}
