@@ -111,18 +111,17 @@ impl Errand {
             (409, "order_not_refundable") | (422, _) => RefundAnswer::Refused,
             _ => return,
         };
-        let changed = match refund.answer {
-            RefundAnswer::None => false,
-            RefundAnswer::Task(task) => {
-                matches!(answer, RefundAnswer::Task(other) if other != task)
-            }
-            RefundAnswer::Done | RefundAnswer::Refused => answer != refund.answer,
+        let contradiction = match (refund.answer, answer) {
+            (RefundAnswer::Task(before), RefundAnswer::Task(now)) => before != now,
+            (RefundAnswer::Done, RefundAnswer::Refused)
+            | (RefundAnswer::Refused, RefundAnswer::Done) => true,
+            // Of two that were asked at once, the one that waited answers last.
+            (RefundAnswer::Done | RefundAnswer::Refused, RefundAnswer::Task(_)) => return,
+            _ => false,
         };
-        if changed {
-            stage.complain(format!(
-                "DOUBLE refund {} was {:?}, is {answer:?}",
-                refund.key, refund.answer
-            ));
+        if contradiction {
+            let before = refund.answer;
+            stage.complain(format!("DOUBLE refund {} was {before:?}, is {answer:?}", refund.key));
         }
         refund.answer = answer;
     }

@@ -2,6 +2,7 @@
 //! invariants of docs/reliability.md.
 
 use super::errand::{Errand, RefundAnswer};
+use super::faults::WRONG_AMOUNT;
 use super::ledger::{Ledger, is_paid, life};
 use super::report::Report;
 use super::settle::{agrees, get};
@@ -73,7 +74,7 @@ fn forms(errand: &Errand, known: &[(PartnerName, OrderView)], report: &mut Repor
     for form in &errand.forms {
         let id = form.rsplit('/').next().unwrap_or_default();
         match known.iter().find(|(_, entry)| entry.id == id) {
-            Some((_, entry)) if Some(entry.amount) == total => lives.push(life(entry)),
+            Some((_, entry)) if is_for(entry, total) => lives.push(life(entry)),
             Some((_, entry)) => report.wrong.push(format!("I4: {form} is for {}", entry.amount)),
             None => report.wrong.push(format!("I4: {form} is not this order's")),
         }
@@ -82,6 +83,10 @@ fn forms(errand: &Errand, known: &[(PartnerName, OrderView)], report: &mut Repor
     if lives.windows(2).any(|two| two[0].1 > two[1].0) {
         report.double.push(format!("I1: two forms at a time: {:?} {lives:?}", errand.forms));
     }
+}
+
+fn is_for(entry: &OrderView, total: Option<i64>) -> bool {
+    total.is_some_and(|total| [total, total + WRONG_AMOUNT].contains(&entry.amount))
 }
 
 /// I9 and I6: one refund at the partner for each key that succeeded, the same sum, and the same shown.

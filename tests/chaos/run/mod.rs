@@ -42,7 +42,7 @@ pub async fn run(plan: &Plan) -> Option<Report> {
         .into_iter()
         .map(|instance| tokio::spawn(trouble::reap(Arc::clone(&stage), rng.fork(), instance)))
         .collect();
-    let breakers = trouble::begin(&stage, &mut rng);
+    let breakers = trouble::begin(&stage, &mut rng, plan.storm);
     let payers = tokio::spawn(payer::pay(Arc::clone(&stage), rng.fork()));
     let clients: Vec<_> = (0..plan.clients)
         .map(|number| tokio::spawn(Client::new(number, Arc::clone(&stage), rng.fork()).work()))

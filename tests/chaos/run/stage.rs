@@ -161,7 +161,7 @@ fn settings(partners: &Sandbox, database: &str) -> Vec<(String, String)> {
         ("RUST_LOG", "warn"),
     ];
     let max_concurrent = MAX_CONCURRENT.to_string();
-    let each_payment_system = [
+    let each_system = [
         ("CONNECT_TIMEOUT", "200ms"),
         ("READ_TIMEOUT", "500ms"),
         ("CALL_TIMEOUT", "1700ms"),
@@ -172,8 +172,8 @@ fn settings(partners: &Sandbox, database: &str) -> Vec<(String, String)> {
     let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut all: Vec<_> = general.iter().map(|(name, value)| named(name, value)).collect();
     all.extend(partners.service_env().iter().map(|(name, value)| named(name, value)));
-    for system in ["SBER", "ODNAKASSA"] {
-        let knobs = each_payment_system.iter();
+    for system in ["SBER", "ODNAKASSA", "CATALOG"] {
+        let knobs = each_system.iter();
         all.extend(knobs.map(|(knob, value)| named(&format!("{system}_{knob}"), value)));
     }
     all

@@ -10,7 +10,7 @@ use order_service::sandbox::{CallbackPolicy, Mood, PartnerName};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 pub const PAYMENT_PARTNERS: [PartnerName; 2] = [PartnerName::Sber, PartnerName::Odnakassa];
 
@@ -21,12 +21,12 @@ pub async fn pause(stage: &Stage, rng: &mut Rng, millis: std::ops::Range<u64>) -
 }
 
 /// All but the reapers.
-pub fn begin(stage: &Arc<Stage>, rng: &mut Rng) -> Vec<JoinHandle<()>> {
+pub fn begin(stage: &Arc<Stage>, rng: &mut Rng, storm: Duration) -> Vec<JoinHandle<()>> {
     let mut all = vec![];
     for partner in [PAYMENT_PARTNERS[0], PAYMENT_PARTNERS[1], PartnerName::Catalog] {
         all.push(tokio::spawn(weather(Arc::clone(stage), rng.fork(), partner)));
     }
-    all.push(tokio::spawn(post(Arc::clone(stage), rng.fork())));
+    all.push(tokio::spawn(post(Arc::clone(stage), rng.fork(), storm)));
     if matches!(stage.database, Store::Postgres { .. }) {
         all.push(tokio::spawn(cut_wires(Arc::clone(stage), rng.fork())));
         all.push(tokio::spawn(switch_off(Arc::clone(stage), rng.fork())));
@@ -37,7 +37,7 @@ pub fn begin(stage: &Arc<Stage>, rng: &mut Rng) -> Vec<JoinHandle<()>> {
 /// Fair, then a mood or a scripted fault, then fair again.
 async fn weather(stage: Arc<Stage>, mut rng: Rng, partner: PartnerName) {
     let pays = PAYMENT_PARTNERS.contains(&partner);
-    while pause(&stage, &mut rng, 100..1_200).await {
+    while pause(&stage, &mut rng, 50..800).await {
         Stage::bump(&stage.tally.faults);
         if pays && rng.u8(..3) > 0 {
             let id = stage.partners.add_fault(partner, fault(&mut rng, partner));
@@ -52,11 +52,13 @@ async fn weather(stage: Arc<Stage>, mut rng: Rng, partner: PartnerName) {
 }
 
 /// Callbacks get lost, forged, late, repeated, and addressed to other instances.
-async fn post(stage: Arc<Stage>, mut rng: Rng) {
+async fn post(stage: Arc<Stage>, mut rng: Rng, storm: Duration) {
+    let began = Instant::now();
     while pause(&stage, &mut rng, 200..1_000).await {
+        let late = began.elapsed() > storm / 3;
         stage.partners.set_callback_url(rng.choice(&stage.apis).map(String::as_str));
         for partner in PAYMENT_PARTNERS {
-            stage.partners.set_callback_policy(partner, callback_policy(&mut rng));
+            stage.partners.set_callback_policy(partner, callback_policy(&mut rng, late));
         }
     }
 }
