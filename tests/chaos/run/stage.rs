@@ -154,7 +154,7 @@ fn settings(partners: &Sandbox, database: &str) -> Vec<(String, String)> {
         ("TASK_POLL_INTERVAL", "100ms"),
         ("TASK_LEASE", "3s"),
         ("TASK_BACKOFF", "200ms"),
-        ("TASK_BACKOFF_MAX", "2s"),
+        ("TASK_BACKOFF_MAX", "1s"),
         ("SHUTDOWN_GRACE", "50ms"),
         ("SHUTDOWN_TIMEOUT", "4s"),
         ("LOG_FORMAT", "json"),

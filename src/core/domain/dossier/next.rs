@@ -10,11 +10,8 @@ use std::time::Duration;
 /// A task that killed so many of its holders must not go on killing.
 pub const MAX_LOST_LEASES: u32 = 10;
 
-/// The pauses between the questions about an unknown outcome; the last one stays.
+/// The pauses between the questions about an unknown outcome, up to `TASK_BACKOFF_MAX`.
 const RESOLVE_PAUSES: [u64; 6] = [1, 2, 5, 15, 60, 300];
-
-/// A partner that heals is asked again within this.
-const LONGEST_AFTER_FAILURE: Duration = Duration::from_secs(60);
 
 /// The grace must be over, not just ending, when a "no such order" is to count.
 const AFTER_GRACE: Duration = Duration::from_millis(50);
@@ -131,14 +128,14 @@ impl Dossier {
         let pause = |place: u32| {
             let last = RESOLVE_PAUSES.len() - 1;
             let place = usize::try_from(place).unwrap_or(last).min(last);
-            Duration::from_secs(RESOLVE_PAUSES[place])
+            Duration::from_secs(RESOLVE_PAUSES[place]).min(turn.policy.backoff_max)
         };
         match &turn.round.last {
             Some((step, _)) if matches!(step.action, Action::Register { .. }) => pause(0),
             Some((_, Outcome::NotFound)) => {
                 pause(self.open_registration().map_or(0, |open| open.not_found))
             }
-            Some(_) | None => pause(attempts).min(LONGEST_AFTER_FAILURE),
+            Some(_) | None => pause(attempts),
         }
     }
 

@@ -84,6 +84,31 @@ fn a_query_that_failed_proves_nothing() {
 }
 
 #[test]
+fn a_partner_that_was_silent_for_long_is_asked_at_least_every_longest_backoff() {
+    let (mut case, _) = unknown();
+    for _ in 0..30 {
+        let step = case.claim_call(TaskKind::RegisterPayment);
+        case.tell(&step, Outcome::Unknown);
+        assert!(case.own_task().run_at.since(case.now) <= case.policy.backoff_max);
+    }
+}
+
+#[test]
+fn after_a_long_silence_the_first_answer_is_followed_by_the_others_soon() {
+    let (mut case, _) = unknown();
+    for _ in 0..10 {
+        let step = case.claim_call(TaskKind::RegisterPayment);
+        case.tell(&step, Outcome::Unknown);
+    }
+    let mut step = case.claim_call(TaskKind::RegisterPayment);
+    let heard = case.now;
+    while let Next::Rest = case.tell(&step, Outcome::NotFound) {
+        step = case.claim_call(TaskKind::RegisterPayment);
+    }
+    assert!(case.now.since(heard) < Duration::from_secs(15));
+}
+
+#[test]
 fn a_repeat_that_was_not_executed_says_nothing_about_the_first_send() {
     let (mut case, _) = unknown();
     case.pass(100);
