@@ -81,7 +81,7 @@ fn keyed(key: &str) -> KeyedOrder {
 }
 
 async fn a_placed_order_whose_answer_is_lost_is_placed_once(world: World) {
-    let plain = Proxy::start(&world.url, "json_populate_record").await;
+    let plain = Proxy::start(&world.url, "\"customer_id\"").await;
     let store = world.another(&plain.url(&world.url), LONG).await;
     let commit = Proxy::start(&world.url, "COMMIT").await;
     let keyed_store = world.another(&commit.url(&world.url), LONG).await;
@@ -89,6 +89,7 @@ async fn a_placed_order_whose_answer_is_lost_is_placed_once(world: World) {
         let mine = order("c-1");
         plain.cut(cut);
         let placed = store.place(mine.clone(), None).await.unwrap();
+        assert!(plain.has_cut());
         assert_eq!(placed, Placed::New(world.dossier(mine.id).await.order), "{cut:?}");
         let mine = order("c-1");
         commit.cut(cut);
@@ -99,12 +100,13 @@ async fn a_placed_order_whose_answer_is_lost_is_placed_once(world: World) {
 }
 
 async fn a_claim_whose_answer_is_lost_is_not_lost(world: World) {
-    let proxy = Proxy::start(&world.url, "SKIP LOCKED").await;
+    let proxy = Proxy::start(&world.url, "i-lost").await;
     let store = world.another(&proxy.url(&world.url), LONG).await;
     for cut in [Cut::After, Cut::Before] {
         let task = world.queued(None).await;
         proxy.cut(cut);
-        let claimed = store.claim(&claim("i-1", &[(None, 1)])).await.unwrap();
+        let claimed = store.claim(&claim("i-lost", &[(None, 1)])).await.unwrap();
+        assert!(proxy.has_cut());
         assert_eq!(claimed.len(), 1, "{cut:?}");
         assert_eq!(claimed[0].task_id, task.id);
     }

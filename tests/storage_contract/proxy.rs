@@ -22,7 +22,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// To the server of this URL, watching for this word.
+    /// To the server of this URL, watching for this word of a query or of a value that is bound.
     pub async fn start(url: &str, word: &'static str) -> Self {
         let server = host(url).to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -120,7 +120,7 @@ pub type Decide = Box<dyn FnMut(&mut Dossier, &Scene) -> Also + Send>;
 /// when there is no such order.
 ///
 /// # Errors
-/// The storage could not commit; nothing of the decision holds.
+/// The storage did not commit; nothing of the decision holds (but see [`StorageError::Unavailable`]).
 pub async fn decide<T: Send + 'static>(
     store: &dyn OrderStore,
     id: OrderId,
@@ -141,7 +141,8 @@ pub async fn decide<T: Send + 'static>(
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
-    /// The database cannot be reached or does not answer in time; it may recover by itself.
+    /// The database cannot be reached or does not answer in time; it may recover by itself. Nothing
+    /// was committed, or, rarely, its commit was under way and nobody heard how it ended.
     #[error("storage unavailable")]
     Unavailable,
     /// What is stored breaks its own rules.

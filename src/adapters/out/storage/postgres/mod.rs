@@ -2,6 +2,7 @@
 //! claims skip what others hold, and the time is the server's.
 
 mod change;
+mod gather;
 mod listen;
 mod place;
 mod session;
@@ -25,25 +26,28 @@ use crate::core::ports::orders::{
     OrderQuery, OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat, TaskView,
 };
 use change::Change;
+use gather::Gatherer;
 use listen::Channel;
-use place::{Place, PlaceKeyed};
+use place::PlaceKeyed;
 use session::{Sessions, Work};
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
 use sqlx::{Arguments, AssertSqlSafe, ConnectOptions, Row, SqlSafeStr, SqlStr};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use work::{Prune, Read, Release};
 
 #[derive(Debug)]
 pub struct PgStore {
     sessions: Sessions,
+    placing: mpsc::Sender<gather::Request>,
     clock: Option<Arc<dyn Clock>>,
     hints: Arc<Hints>,
     channel: Arc<Channel>,
     /// Ended when the store is dropped.
-    _listening: JoinSet<()>,
+    _helpers: JoinSet<()>,
 }
 
 impl PgStore {
@@ -68,10 +72,13 @@ impl PgStore {
         let sessions = Sessions { pool, time_limit };
         let hints = Arc::<Hints>::default();
         let channel = Arc::new(Channel::new(Arc::clone(&hints)));
-        let mut listening = JoinSet::new();
-        listening.spawn(listen::announce(Arc::clone(&channel), sessions.clone()));
-        listening.spawn(listen::listen(Arc::clone(&channel), plain));
-        Ok(Self { sessions, clock, hints, channel, _listening: listening })
+        let (placing, queue) = mpsc::channel(gather::QUEUE);
+        let gatherer = Gatherer { sessions: sessions.clone(), clock: clock.clone() };
+        let mut helpers = JoinSet::new();
+        helpers.spawn(gatherer.serve(queue));
+        helpers.spawn(listen::announce(Arc::clone(&channel), sessions.clone()));
+        helpers.spawn(listen::listen(Arc::clone(&channel), plain));
+        Ok(Self { sessions, placing, clock, hints, channel, _helpers: helpers })
     }
 
     fn now(&self) -> Option<i64> {
@@ -95,10 +102,17 @@ pub fn options(url: &str) -> Result<PgConnectOptions, sqlx::Error> {
 #[async_trait::async_trait]
 impl OrderStore for PgStore {
     async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
-        match key {
-            None => self.run(Place(order)).await,
-            Some(key) => self.run(PlaceKeyed(order, key)).await,
+        if let Some(key) = key {
+            return self.run(PlaceKeyed(order, key)).await;
         }
+        let (reply, answer) = oneshot::channel();
+        let placed = async {
+            let request = gather::Request { order, reply };
+            self.placing.send(request).await.map_err(|_| StorageError::Unavailable)?;
+            answer.await.map_err(|_| StorageError::Unavailable)?
+        };
+        let limited = tokio::time::timeout(self.sessions.time_limit, placed);
+        limited.await.map_err(|_| StorageError::Unavailable)?
     }
 
     async fn change(

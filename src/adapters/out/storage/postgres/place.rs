@@ -10,7 +10,11 @@ use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::orders::{IdempotencyKey, KeptReply, KeyedOrder, Placed, StorageError};
 
-pub struct Place(pub Order);
+pub struct Place {
+    pub order: Order,
+    /// An earlier attempt may have been committed without our knowing.
+    pub perhaps_placed: bool,
+}
 
 #[async_trait::async_trait]
 impl Work for Place {
@@ -19,19 +23,43 @@ impl Work for Place {
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Placed, Fault> {
         let placed: Result<i64, _> = sqlx::query_scalar(sql::PLACE)
-            .bind(write(&OrderRow::from(&self.0)))
+            .bind(write(&[OrderRow::from(&self.order)]))
             .bind(tx.now)
             .fetch_one(&mut *tx.connection)
             .await;
+        let perhaps_placed = self.perhaps_placed || tx.attempt > 0;
         match placed.map_err(Fault::from) {
-            Ok(at) => Ok(Placed::New(stamped(&self.0, at))),
-            Err(Fault::Refused(StorageError::Corrupt(FRESH_ID))) if tx.attempt > 0 => {
-                let (found, _) = look(tx, &self.0).await?;
+            Ok(at) => Ok(Placed::New(stamped(&self.order, at))),
+            Err(Fault::Refused(StorageError::Corrupt(FRESH_ID))) if perhaps_placed => {
+                let (found, _) = look(tx, &self.order).await?;
                 let at = found.ok_or(StorageError::Corrupt(FRESH_ID))?;
-                Ok(Placed::New(stamped(&self.0, at)))
+                Ok(Placed::New(stamped(&self.order, at)))
             }
             Err(fault) => Err(fault),
         }
+    }
+}
+
+/// All or none, in one statement.
+pub struct PlaceMany(pub Vec<Order>);
+
+#[async_trait::async_trait]
+impl Work for PlaceMany {
+    type Output = Option<Vec<Order>>;
+    const TRANSACTION: bool = false;
+
+    /// `None` after a lost answer: they must be looked for one by one.
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Option<Vec<Order>>, Fault> {
+        if tx.attempt > 0 {
+            return Ok(None);
+        }
+        let rows: Vec<_> = self.0.iter().map(OrderRow::from).collect();
+        let at: i64 = sqlx::query_scalar(sql::PLACE)
+            .bind(write(&rows))
+            .bind(tx.now)
+            .fetch_one(&mut *tx.connection)
+            .await?;
+        Ok(Some(self.0.iter().map(|order| stamped(order, at)).collect()))
     }
 }
 

@@ -127,13 +127,13 @@ pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $
 
 pub const NOTIFY: &str = "SELECT pg_notify('order_tasks', $1)";
 
-/// `$1` the order as JSON, `$2` a test's now.
+/// `$1` orders as JSON, `$2` a test's now. Answers when they were placed.
 pub const PLACE: &str = concat!(
-    "INSERT INTO orders (id, customer_id, status, items, total, currency, created_at, \
+    "WITH placed AS (INSERT INTO orders (id, customer_id, status, items, total, currency, created_at, \
      updated_at, version) SELECT id, customer_id, status, items, total, currency, now, now, 1 \
-     FROM json_populate_record(NULL::orders, $1::json), (SELECT ",
+     FROM json_populate_recordset(NULL::orders, $1::json), (SELECT ",
     now!("$2"),
-    " AS now OFFSET 0) AS clock RETURNING created_at"
+    " AS now OFFSET 0) AS clock RETURNING created_at) SELECT max(created_at) FROM placed"
 );
 
 /// `$1` an order, `$2` a test's now.
