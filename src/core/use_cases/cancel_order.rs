@@ -8,9 +8,10 @@ use crate::core::domain::task::TaskState;
 use crate::core::ports::call::Call;
 use crate::core::ports::events::Event;
 use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, decide};
-use crate::core::use_cases::run_tasks::{LOOK_AGAIN, Reply, Rested, Run, RunTasks};
+use crate::core::use_cases::run_tasks::{Begun, LOOK_AGAIN, Reply, Rested, Run, RunTasks};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 #[derive(Debug)]
 pub struct Cancel {
@@ -50,6 +51,7 @@ impl CancelOrder {
     pub async fn run(&self, ask: Cancel, reply: Reply<Result<Cancellation, CancelError>>) {
         let task_id = TaskId::new(self.tasks.entropy.bits());
         let token = LeaseToken::new(self.tasks.entropy.bits());
+        let since = Instant::now();
         let step = match self.accept(&ask, task_id, token).await {
             Ok(Ok(step)) => step,
             Ok(Err(answer)) => {
@@ -63,7 +65,8 @@ impl CancelOrder {
             }
         };
         let (order_id, trace) = (ask.order_id, ask.call.trace.clone());
-        let run = Run { order_id, task_id, token, first: Some(step), trace, client: None };
+        let first = Some(Begun { step, since });
+        let run = Run { order_id, task_id, token, first, trace, client: None };
         let patience = self.tasks.policy.sync_wait.min(ask.call.deadline.remaining());
         let late = Cancellation::Queued { task_id, retry_after: LOOK_AGAIN };
         self.tasks

@@ -11,11 +11,12 @@ use crate::core::ports::events::Event;
 use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, decide};
 use crate::core::ports::payment::PaymentSystemUnavailableError;
 use crate::core::use_cases::run_tasks::{
-    Client, LOOK_AGAIN, Reply, Rested, Run, RunTasks, TOO_SHORT,
+    Begun, Client, LOOK_AGAIN, Reply, Rested, Run, RunTasks, TOO_SHORT,
 };
 use crate::core::use_cases::waypoint::{Waypoint, reach};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 #[derive(Debug)]
 pub struct Confirm {
@@ -81,6 +82,7 @@ impl ConfirmOrder {
         }
         let task_id = TaskId::new(self.tasks.entropy.bits());
         let token = LeaseToken::new(self.tasks.entropy.bits());
+        let since = Instant::now();
         let step = match self.accept(&ask, task_id, token).await {
             Ok(Accepted::Begun(step)) => step,
             Ok(Accepted::Answer(answer)) => {
@@ -98,7 +100,7 @@ impl ConfirmOrder {
             order_id: ask.order_id,
             task_id,
             token,
-            first: Some(step),
+            first: Some(Begun { step, since }),
             trace: ask.call.trace.clone(),
             client: Some(client),
         };

@@ -10,10 +10,11 @@ use crate::core::ports::call::Call;
 use crate::core::ports::orders::{
     Also, IdempotencyKey, KeptReply, Reads, Scene, Scope, StorageError, decide,
 };
-use crate::core::use_cases::run_tasks::{LOOK_AGAIN, Reply, Rested, Run, RunTasks};
+use crate::core::use_cases::run_tasks::{Begun, LOOK_AGAIN, Reply, Rested, Run, RunTasks};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The idempotency key of a refund: its reply is committed with the task, so that no crash comes
 /// between the effect and the memory of it.
@@ -84,6 +85,7 @@ impl RefundOrder {
     pub async fn run(&self, ask: Refund, reply: Reply<Result<Refunding, RefundError>>) {
         let task_id = TaskId::new(self.tasks.entropy.bits());
         let token = LeaseToken::new(self.tasks.entropy.bits());
+        let since = Instant::now();
         let step = match self.accept(&ask, task_id, token).await {
             Ok(step) => step,
             Err(fault) => {
@@ -92,7 +94,8 @@ impl RefundOrder {
             }
         };
         let (order_id, trace) = (ask.order_id, ask.call.trace.clone());
-        let run = Run { order_id, task_id, token, first: Some(step), trace, client: None };
+        let first = Some(Begun { step, since });
+        let run = Run { order_id, task_id, token, first, trace, client: None };
         let patience = self.tasks.policy.sync_wait.min(ask.call.deadline.remaining());
         let late = Refunding::Queued { task_id, retry_after: LOOK_AGAIN };
         self.tasks

@@ -56,10 +56,17 @@ pub struct Run {
     pub task_id: TaskId,
     pub token: LeaseToken,
     /// The call that was committed together with the task.
-    pub first: Option<Step>,
+    pub first: Option<Begun>,
     pub trace: Option<TraceParent>,
     /// The client that waits for this run.
     pub client: Option<Client>,
+}
+
+/// A step that is committed, and when its decision was asked for: no later than its lease began.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    pub step: Step,
+    pub since: Instant,
 }
 
 /// A client that waits: until it has an answer, a registration that nobody executed can be undone.
@@ -141,8 +148,8 @@ impl RunTasks {
         let mut unavailable = None;
         let mut step = run.first.clone();
         loop {
-            if let Some(step) = step.take() {
-                let performed = self.perform(&run, &step).await;
+            if let Some(Begun { step, since }) = step.take() {
+                let performed = self.perform(&run, &step, since).await;
                 reach(Waypoint::BeforeT2);
                 if let Some(fault) = performed.unavailable {
                     unavailable.get_or_insert(fault);
@@ -151,14 +158,14 @@ impl RunTasks {
                 tell::outcome(self.events.as_ref(), &step, &performed.outcome);
                 round.note(step, performed.outcome);
             }
-            let mut decided = self.decide_until_stored(&run, &round).await?;
+            let (mut decided, since) = self.decide_until_stored(&run, &round).await?;
             decided.rested.unavailable = unavailable;
             tell::decided(self.events.as_ref(), &run, &decided);
             self.watch.changed(run.task_id);
             match decided.next {
                 Next::Call(next) => {
                     reach(Waypoint::AfterT1);
-                    step = Some(next);
+                    step = Some(Begun { step: next, since });
                 }
                 Next::Rest | Next::LeaseLost => {
                     reach(Waypoint::AfterT2);
@@ -197,35 +204,41 @@ impl RunTasks {
         }
     }
 
-    async fn perform(&self, run: &Run, step: &Step) -> Performed {
+    async fn perform(&self, run: &Run, step: &Step, since: Instant) -> Performed {
         let registers = matches!(step.action, Action::Register { .. });
         let hurried = run
             .client
             .as_ref()
             .is_some_and(|client| client.waits() && client.deadline.remaining() < TOO_SHORT);
         if registers && hurried {
-            let wait = Wait { reason: Reason::Retry, retry_after: None, too_late: true };
-            let system = system_of(step.provider);
-            let cause = Cause::DeadlineTooShort;
-            let fault = PaymentSystemUnavailableError { system, cause, retry_after: None };
-            return Performed { outcome: Outcome::NotExecuted(wait), unavailable: Some(fault) };
+            return too_late(step, true);
+        }
+        // The lease outlasts a call by a quarter. A process that slept between commit and call could
+        // call when somebody else has long decided anew: a question does no harm, a change might.
+        if step.action != Action::Query && since.elapsed() > self.policy.lease / 4 {
+            return too_late(step, false);
         }
         self.router.perform(step, run.trace.clone(), run.first.is_none()).await
     }
 
     /// A result is never thrown away because the database is away for a moment, and the call is never
     /// made again for that: it is stored until the lease ends.
-    async fn decide_until_stored(&self, run: &Run, round: &Round) -> Result<Decided, StorageError> {
+    async fn decide_until_stored(
+        &self,
+        run: &Run,
+        round: &Round,
+    ) -> Result<(Decided, Instant), StorageError> {
         let lease_ends = Instant::now() + self.policy.lease;
         let mut pause = STORE_AGAIN;
         loop {
+            let since = Instant::now();
             match self.decide(run, round).await {
                 Err(StorageError::Unavailable) if Instant::now() + pause < lease_ends => {
                     sleep(pause).await;
                     pause = (pause * 2).min(Duration::from_secs(2));
                 }
                 Err(fault) => return Err(fault),
-                Ok(decided) => return Ok(decided),
+                Ok(decided) => return Ok((decided, since)),
             }
         }
     }
@@ -311,6 +324,14 @@ impl Rested {
             now: turn.now,
         }
     }
+}
+
+/// Certainly not executed: it was not even begun. `answer` when it is the client's time that is over.
+fn too_late(step: &Step, answer: bool) -> Performed {
+    let wait = Wait { reason: Reason::Retry, retry_after: None, too_late: answer };
+    let (system, cause) = (system_of(step.provider), Cause::DeadlineTooShort);
+    let fault = PaymentSystemUnavailableError { system, cause, retry_after: None };
+    Performed { outcome: Outcome::NotExecuted(wait), unavailable: Some(fault) }
 }
 
 pub(super) const fn system_of(provider: Provider) -> System {
