@@ -102,11 +102,11 @@ fn tell(
     result: &Result,
     took: Duration,
 ) -> io::Result<()> {
-    let Tally { orders, calls, crashes, paid, unknown, reviews } = result.tally;
+    let Tally { orders, calls, crashes, paid, refunds, unknown, reviews } = result.tally;
     writeln!(
         out,
         "{} seeds from {} in {took:.1?}: {orders} orders, {calls} calls to partners, \
-         {unknown} unknown outcomes, {crashes} deaths, {paid} payments, {reviews} reviews, \
+         {unknown} unknown outcomes, {crashes} deaths, {paid} payments, {refunds} refunds, {reviews} reviews, \
          {} failed seeds",
         arguments.seeds,
         arguments.from,

@@ -209,6 +209,7 @@ impl Bank {
         }
         payment.refunds.push((refund_id.to_owned(), amount.minor()));
         drop(ledger);
+        world.records().tally.refunds += 1;
         payer::news(world, self.provider, number, "refunded");
         Answer::Taken
     }

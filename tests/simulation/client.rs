@@ -13,17 +13,18 @@ use order_service::core::domain::ids::{CustomerId, OrderId, ProductId, TaskId};
 use order_service::core::domain::money::Money;
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::registration::Provider;
+use order_service::core::domain::task::{Reason, TaskState};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::orders::{IdempotencyKey, KeyedOrder, Placed, Scope};
-use order_service::core::use_cases::cancel_order::{Cancel, Cancellation};
+use order_service::core::ports::orders::{IdempotencyKey, KeyedOrder, OrderStore, Placed, Scope};
+use order_service::core::use_cases::cancel_order::{Cancel, CancelError, Cancellation};
 use order_service::core::use_cases::confirm_order::{Confirm, ConfirmError, Confirmation};
 use order_service::core::use_cases::place_order::NewOrder;
-use order_service::core::use_cases::refund_order::{KeyedRefund, Refund, Refunding};
+use order_service::core::use_cases::refund_order::{KeyedRefund, Refund, RefundError, Refunding};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 struct Client {
     world: Arc<World>,
@@ -65,8 +66,7 @@ async fn place_order(world: &Arc<World>, dice: &Dice, place: usize) -> Option<Or
         if let Some(instance) = world.fleet.any(dice)
             && let Some(id) = place_once(world, &instance, place).await
         {
-            let total = Money::rub(super::fleet::PRICE * 2).expect("a small sum");
-            world.records().placed.insert(id, total);
+            world.records().placed.insert(id, total_of(place));
             world.chronicle.note(|| format!("201: {}", world.name(id)));
             let known = *world.records().keys.entry(key_of(place)).or_insert(id);
             if known != id {
@@ -84,6 +84,16 @@ async fn place_order(world: &Arc<World>, dice: &Dice, place: usize) -> Option<Or
     order
 }
 
+/// No two orders cost the same.
+fn quantity_of(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(0) + 1
+}
+
+fn total_of(place: usize) -> Money {
+    let price = Money::rub(super::fleet::PRICE).expect("a small price");
+    price.times(quantity_of(place)).expect("a small sum")
+}
+
 fn key_of(place: usize) -> String {
     format!("key-{place}")
 }
@@ -97,7 +107,7 @@ async fn place_once(world: &World, instance: &Arc<Instance>, place: usize) -> Op
     let product = ProductId::parse("p-1").expect("a name");
     let wanted = NewOrder {
         customer_id: CustomerId::parse("c-1").expect("a name"),
-        lines: vec![(product, 2)],
+        lines: vec![(product, quantity_of(place))],
         key: Some(keyed),
         call: Call::new(Deadline::after(Duration::from_secs(20)), None),
     };
@@ -133,9 +143,10 @@ impl Client {
                 acts.push((if dice.chance(0.5) { first + now / 20 } else { later }, Act::Confirm));
             }
         }
-        for _ in 0..3 {
-            acts.push((dice.up_to(world.plan.chaos + Duration::from_secs(120)), Act::Read));
+        for _ in 0..5 {
+            acts.push((dice.up_to(world.plan.chaos), Act::Read));
         }
+        acts.push((world.plan.chaos + dice.millis(0, 120_000), Act::Read));
         for _ in 0..2 {
             if world.strikes(Fault::Cancel, dice) {
                 acts.push((dice.up_to(world.plan.chaos), Act::Cancel));
@@ -151,16 +162,23 @@ impl Client {
 
     async fn act(self: Arc<Self>, after: Duration, act: Act) {
         sleep(after).await;
-        let Some(instance) = self.world.fleet.any(&self.dice) else { return };
-        let hangs_up = self.world.strikes(Fault::HangUp, &self.dice);
-        match act {
-            Act::Confirm => self.confirm(&instance, hangs_up).await,
-            Act::Read => self.read(&instance).await,
-            Act::Cancel => self.cancel(&instance, hangs_up).await,
-            Act::Refund => {
-                self.money_is_there().await;
-                self.refund(&instance, hangs_up).await;
+        if let Act::Refund = act {
+            self.money_is_there().await;
+        }
+        for _ in 0..5 {
+            let hangs_up = self.world.strikes(Fault::HangUp, &self.dice);
+            if let Some(instance) = self.world.fleet.any(&self.dice) {
+                let answered = match act {
+                    Act::Confirm => self.confirm(&instance, hangs_up).await,
+                    Act::Read => self.read(&instance).await,
+                    Act::Cancel => self.cancel(&instance, hangs_up).await,
+                    Act::Refund => self.refund(&instance, hangs_up).await,
+                };
+                if answered.is_some() || hangs_up {
+                    return;
+                }
             }
+            sleep(self.dice.millis(100, 20_000)).await;
         }
     }
 
@@ -168,7 +186,8 @@ impl Client {
         Call::new(Deadline::after(self.dice.millis(100, 30_000)), None)
     }
 
-    async fn confirm(&self, instance: &Arc<Instance>, hangs_up: bool) {
+    /// `None` when there is no answer that settles anything.
+    async fn confirm(&self, instance: &Arc<Instance>, hangs_up: bool) -> Option<()> {
         let ask = Confirm {
             order_id: self.order,
             scope: Scope::Anyone,
@@ -178,28 +197,52 @@ impl Client {
             call: self.call(),
         };
         let name = self.world.name(self.order);
+        let patience = ask.call.deadline.remaining().min(ask.wait.unwrap_or(Duration::MAX));
+        let patience = patience.min(self.world.plan.policy.sync_wait);
+        let asked = Instant::now();
+        self.world.records().unbounded += 1;
         self.world.chronicle.note(|| format!("{name} is confirmed at {}", instance.life.name));
         let (reply, answer) = oneshot::channel();
         let server = Arc::clone(instance);
         instance.serve(async move { server.confirm.run(ask, reply).await });
         if hangs_up {
-            return;
+            return None;
         }
-        let Some(answer) = instance.answer(answer).await else { return };
+        let answer = instance.answer(answer).await?;
+        let in_time = asked.elapsed() + Duration::from_millis(50) < patience;
+        if in_time && !self.may_queue_past_the_limit(&answer).await {
+            self.world.records().unbounded -= 1;
+        }
         match answer {
             Ok(Confirmation::Registered { provider, form_url }) => {
                 self.world.chronicle.note(|| format!("200: {name} at {provider}"));
                 self.holds_form(provider, &form_url);
             }
             Ok(Confirmation::Queued { task_id, .. }) => {
-                self.world.records().answered_late += 1;
                 self.is_promised(instance, task_id).await;
             }
             Err(fault) => {
                 self.world.chronicle.note(|| format!("confirming {name} fails: {fault}"));
                 self.is_refused(&fault);
+                let settled =
+                    matches!(fault, ConfirmError::NotConfirmable(_) | ConfirmError::Rejected);
+                return settled.then_some(());
             }
         }
+        Some(())
+    }
+
+    async fn may_queue_past_the_limit(&self, answer: &Result<Confirmation, ConfirmError>) -> bool {
+        let task_id = match answer {
+            Ok(Confirmation::Queued { task_id, .. }) => task_id,
+            // Nobody knows whether it was accepted.
+            Err(ConfirmError::Storage(_)) => return true,
+            Ok(Confirmation::Registered { .. }) | Err(_) => return false,
+        };
+        let found = self.world.store.task(*task_id, &Scope::Anyone).await;
+        let Ok(Some(view)) = found else { return true };
+        let unknown = view.task.reason == Some(Reason::OutcomeUnknown);
+        unknown || view.task.state == TaskState::Running
     }
 
     /// I4: the provider has exactly that registration, for exactly that amount.
@@ -228,7 +271,7 @@ impl Client {
         self.world.chronicle.note(|| format!("202: {name} of {}", self.world.name(self.order)));
         self.world.records().promised.insert(task_id, self.order);
         let mut instance = Some(Arc::clone(instance));
-        for _ in 0..self.dice.between(0, 3) {
+        for _ in 0..self.dice.between(0, 6) {
             sleep(self.dice.millis(0, 20_000)).await;
             if let Some(server) = instance.take().or_else(|| self.world.fleet.any(&self.dice)) {
                 self.ask_about(&server, task_id).await;
@@ -266,20 +309,20 @@ impl Client {
         }
     }
 
-    async fn read(&self, instance: &Arc<Instance>) {
+    async fn read(&self, instance: &Arc<Instance>) -> Option<()> {
         let (reply, answer) = oneshot::channel();
         let (server, order) = (Arc::clone(instance), self.order);
         instance.serve(async move {
             let _ = reply.send(server.show.run(order, &Scope::Anyone).await);
         });
-        match instance.answer(answer).await {
-            Some(Ok(Some(dossier))) => self.sees(&dossier),
-            Some(Ok(None)) => {
+        match instance.answer(answer).await?.ok()? {
+            Some(dossier) => self.sees(&dossier),
+            None => {
                 let what = self.world.name(self.order);
                 self.world.chronicle.violated("I2 a placed order is readable", what);
             }
-            Some(Err(_)) | None => {}
         }
+        Some(())
     }
 
     fn sees(&self, dossier: &Dossier) {
@@ -296,21 +339,21 @@ impl Client {
         }
     }
 
-    async fn cancel(&self, instance: &Arc<Instance>, hangs_up: bool) {
+    async fn cancel(&self, instance: &Arc<Instance>, hangs_up: bool) -> Option<()> {
         let ask = Cancel { order_id: self.order, scope: Scope::Anyone, call: self.call() };
         self.world.chronicle.note(|| format!("{} is cancelled", self.world.name(self.order)));
         let (reply, answer) = oneshot::channel();
         let server = Arc::clone(instance);
         instance.serve(async move { server.cancel.run(ask, reply).await });
         if hangs_up {
-            return;
+            return None;
         }
-        match instance.answer(answer).await {
-            Some(Ok(Cancellation::Queued { task_id, .. })) => {
-                self.is_promised(instance, task_id).await;
-            }
-            Some(Ok(Cancellation::Done) | Err(_)) | None => {}
+        match instance.answer(answer).await? {
+            Ok(Cancellation::Queued { task_id, .. }) => self.is_promised(instance, task_id).await,
+            Ok(Cancellation::Done) | Err(CancelError::NotCancellable(_)) => {}
+            Err(CancelError::NotFound | CancelError::Storage(_)) => return None,
         }
+        Some(())
     }
 
     /// Nobody asks for money back that was not paid, at least not often.
@@ -338,8 +381,8 @@ impl Client {
         }
     }
 
-    async fn refund(&self, instance: &Arc<Instance>, hangs_up: bool) {
-        let part = Money::rub(self.dice.pick(&[1, 5_000, 19_900])).expect("a small sum");
+    async fn refund(&self, instance: &Arc<Instance>, hangs_up: bool) -> Option<()> {
+        let part = Money::rub(self.dice.pick(&[1, 5_000, 15_000])).expect("a small sum");
         let ask = Refund {
             order_id: self.order,
             scope: Scope::Anyone,
@@ -359,13 +402,14 @@ impl Client {
         let server = Arc::clone(instance);
         instance.serve(async move { server.refund.run(ask, reply).await });
         if hangs_up {
-            return;
+            return None;
         }
-        match instance.answer(answer).await {
-            Some(Ok(Refunding::Queued { task_id, .. })) => {
-                self.is_promised(instance, task_id).await;
-            }
-            Some(Ok(Refunding::Done) | Err(_)) | None => {}
+        match instance.answer(answer).await? {
+            Ok(Refunding::Queued { task_id, .. }) => self.is_promised(instance, task_id).await,
+            Ok(Refunding::Done) => {}
+            Err(RefundError::Storage(_)) => return None,
+            Err(_) => {}
         }
+        Some(())
     }
 }

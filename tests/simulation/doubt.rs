@@ -2,14 +2,11 @@
 //! questions and declines, and the same number again where that cannot make a second one.
 
 use super::world::World;
-use order_service::core::domain::registration::Provider;
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::registration::{Provider, RegistrationState};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
-
-/// A send is known to the core as of its intent's commit, which is a little earlier.
-const COMMIT_TO_WIRE: Duration = Duration::from_secs(4);
 
 /// So many answers "no such order" are needed before the same number goes again.
 const NOT_FOUND_ENOUGH: usize = 3;
@@ -21,8 +18,14 @@ pub struct Doubts(Mutex<BTreeMap<String, Doubt>>);
 struct Doubt {
     order: usize,
     open: bool,
-    sent_at: Instant,
+    /// Answers "no such order" since it was last decided to send the number.
     not_found: usize,
+}
+
+impl Doubt {
+    fn about(order: usize) -> Self {
+        Self { order, open: false, not_found: 0 }
+    }
 }
 
 /// What a caller was told about a number.
@@ -47,13 +50,13 @@ impl Doubts {
         self.with(|all| all.iter().any(|(n, d)| d.order == order && d.open && n != number))
     }
 
-    pub fn told(&self, number: &str, told: Told) {
+    pub fn told(&self, order: usize, number: &str, told: Told) {
         self.with(|all| {
-            let Some(doubt) = all.get_mut(number) else { return };
+            let doubt = all.entry(number.to_owned()).or_insert(Doubt::about(order));
             match told {
                 Told::Truth => doubt.open = false,
                 Told::NotFound => doubt.not_found += 1,
-                Told::Nothing { before } => doubt.open = before,
+                Told::Nothing { before } => doubt.open &= before,
             }
         });
     }
@@ -66,22 +69,31 @@ pub fn sends(world: &World, provider: Provider, number: &str) -> bool {
         let what = format!("{} goes to {provider}", world.number(number));
         world.chronicle.violated("no new number while an outcome is unknown", what);
     }
-    let grace = world.plan.policy.unknown_grace.saturating_sub(COMMIT_TO_WIRE);
-    let sent_at = Instant::now();
     world.bank(provider).doubts.with(|all| {
-        let before =
-            all.insert(number.to_owned(), Doubt { order, open: true, sent_at, not_found: 0 });
-        let Some(before) = before.filter(|doubt| doubt.open) else { return false };
-        let early = before.sent_at + grace > sent_at || before.not_found < NOT_FOUND_ENOUGH;
-        if provider == Provider::Sber && early {
-            let what = format!(
-                "{} again after {:?} and {} answers",
-                world.number(number),
-                sent_at - before.sent_at,
-                before.not_found
-            );
+        let doubt = all.entry(number.to_owned()).or_insert(Doubt::about(order));
+        std::mem::replace(&mut doubt.open, true)
+    })
+}
+
+/// A decision was committed. Where a number has no key, it goes again only after the grace, and after
+/// enough answers that it is not known.
+pub fn decided(world: &World, before: &Dossier, after: &Dossier) {
+    for new in after.registrations.iter().filter(|r| r.provider == Provider::Sber) {
+        let old = before.registration(new.provider, new.sequence);
+        let armed = new.sent_at != old.and_then(|old| old.sent_at);
+        let unknown = old.filter(|old| armed && old.state == RegistrationState::Unknown);
+        let not_found =
+            world.bank(new.provider).doubts.with(|all| match all.get_mut(new.number.as_str()) {
+                Some(doubt) if armed => std::mem::take(&mut doubt.not_found),
+                Some(doubt) => doubt.not_found,
+                None => 0,
+            });
+        let (Some(old), Some(now)) = (unknown, new.sent_at) else { continue };
+        let passed = old.sent_at.map_or(Duration::MAX, |sent| now.since(sent));
+        if passed <= world.plan.policy.unknown_grace || not_found < NOT_FOUND_ENOUGH {
+            let number = world.number(new.number.as_str());
+            let what = format!("{number} again after {passed:?} and {not_found} answers");
             world.chronicle.violated("the same number only after the grace", what);
         }
-        true
-    })
+    }
 }

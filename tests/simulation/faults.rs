@@ -36,6 +36,8 @@ pub enum Fault {
     Storage,
     /// A commit takes effect, but the instance does not learn of it.
     LostCommit,
+    /// A process sleeps for longer than its leases last, and then goes on as if nothing had been.
+    Stall,
     /// A decision is run more than once, as the store's contract permits.
     Rerun,
     /// An instance dies between two effects.
@@ -51,7 +53,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Slow,
         Self::Loss,
         Self::Hang,
@@ -68,6 +70,7 @@ impl Fault {
         Self::Forgery,
         Self::Storage,
         Self::LostCommit,
+        Self::Stall,
         Self::Rerun,
         Self::Crash,
         Self::Stop,

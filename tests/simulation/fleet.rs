@@ -170,7 +170,8 @@ async fn keep_alive(world: Arc<World>, place: usize) {
         tokio::select! {
             biased;
             () = instance.life.died() => {
-                world.records().tally.crashes += 1;
+                let crashed = !world.fleet.closed.load(Ordering::Relaxed);
+                world.records().tally.crashes += u64::from(crashed);
                 world.chronicle.note(|| format!("{} dies", instance.life.name));
                 instance.kill();
             }

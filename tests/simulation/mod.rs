@@ -77,6 +77,7 @@ pub struct Tally {
     pub calls: u64,
     pub crashes: u64,
     pub paid: u64,
+    pub refunds: u64,
     pub unknown: u64,
     pub reviews: u64,
 }
@@ -87,6 +88,7 @@ impl Tally {
         self.calls += other.calls;
         self.crashes += other.crashes;
         self.paid += other.paid;
+        self.refunds += other.refunds;
         self.unknown += other.unknown;
         self.reviews += other.reviews;
     }

@@ -24,7 +24,6 @@ use order_service::core::ports::payment::{
     Registered, ReportedStatus,
 };
 use order_service::core::ports::unavailable::{Cause, System};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -258,20 +257,12 @@ pub struct MutantPort {
     mutant: Option<Mutant>,
     port: Arc<SimPort>,
     attempts: AtomicU32,
-    /// What was sent, by number.
-    amounts: Mutex<BTreeMap<String, Money>>,
     declined: Mutex<Vec<String>>,
 }
 
 impl MutantPort {
     pub fn around(mutant: Option<Mutant>, port: Arc<SimPort>) -> Arc<Self> {
-        Arc::new(Self {
-            mutant,
-            port,
-            attempts: AtomicU32::new(0),
-            amounts: Mutex::default(),
-            declined: Mutex::default(),
-        })
+        Arc::new(Self { mutant, port, attempts: AtomicU32::new(0), declined: Mutex::default() })
     }
 
     fn is(&self, mutant: Mutant) -> bool {
@@ -300,8 +291,7 @@ impl MutantPort {
     }
 
     fn sent(&self, number: &ProviderNumber) -> Option<Money> {
-        let amounts = self.amounts.lock().unwrap_or_else(PoisonError::into_inner);
-        amounts.get(number.as_str()).copied()
+        self.port.world().records().sent.get(number.as_str()).copied()
     }
 }
 
@@ -329,10 +319,7 @@ impl PaymentPort for MutantPort {
         call: &Call,
     ) -> Result<Registered, PaymentError> {
         let number = order.number.as_str().to_owned();
-        self.amounts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(number.clone(), order.amount);
+        self.port.world().records().sent.insert(number.clone(), order.amount);
         let mut order = order.clone();
         if self.is(Mutant::FreshNumberEachTime) {
             let attempt = self.attempts.fetch_add(1, Ordering::Relaxed);

@@ -57,7 +57,7 @@ impl Plan {
             instances,
             backlog,
             chaos,
-            policy: policy(&dice),
+            policy: policy(&dice, backlog),
             call_limit: [dice.millis(5_000, 20_000), dice.millis(5_000, 15_000)],
             bulkhead: bulkhead(&dice),
             breaker: breaker(&dice),
@@ -103,8 +103,10 @@ impl Plan {
 /// How often a fault happens when it can. People's own doings are no exceptions.
 fn grades(fault: Fault) -> &'static [f64] {
     match fault {
-        Fault::Repeat | Fault::Cancel | Fault::Refund => &[0.0, 0.3, 0.6, 1.0],
-        Fault::Mismatch => &[0.0, 0.0, 0.0, 0.0, 0.05, 0.3],
+        Fault::Repeat | Fault::Refund => &[0.0, 0.3, 0.6, 1.0],
+        Fault::Cancel => &[0.0, 0.0, 0.1, 0.5],
+        Fault::Stall => &[0.0, 0.0, 0.02, 0.06],
+        Fault::Mismatch => &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05, 0.3],
         Fault::Slow
         | Fault::Loss
         | Fault::Hang
@@ -123,11 +125,11 @@ fn grades(fault: Fault) -> &'static [f64] {
         | Fault::Rerun
         | Fault::Crash
         | Fault::Stop
-        | Fault::HangUp => &[0.0, 0.0, 0.02, 0.05, 0.1, 0.3],
+        | Fault::HangUp => &[0.0, 0.0, 0.03, 0.1, 0.2, 0.4],
     }
 }
 
-fn policy(dice: &Dice) -> PaymentPolicy {
+fn policy(dice: &Dice, backlog: bool) -> PaymentPolicy {
     let both = vec![Provider::Sber, Provider::OdnaKassa];
     let swapped = vec![Provider::OdnaKassa, Provider::Sber];
     let providers = match dice.below(10) {
@@ -145,7 +147,11 @@ fn policy(dice: &Dice) -> PaymentPolicy {
         failover_on_rejected: dice.chance(0.5),
         number_prefix: String::new(),
         sync_wait: dice.millis(1_000, 15_000),
-        queue_max: if dice.chance(0.3) { dice.pick(&[1, 2]) } else { 10_000 },
+        queue_max: if dice.chance(if backlog { 0.7 } else { 0.3 }) {
+            dice.pick(&[1, 2])
+        } else {
+            10_000
+        },
         lease: dice.millis(15_000, 60_000),
         backoff: Duration::from_secs(1),
         backoff_max: dice.pick(&[MINUTE / 4, MINUTE]),

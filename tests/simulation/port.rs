@@ -111,6 +111,10 @@ impl SimPort {
         }
     }
 
+    pub fn world(&self) -> &World {
+        self.line.world()
+    }
+
     async fn ask(&self, request: Request) -> Result<Answer, Failure> {
         exchange(&self.line, request).await
     }

@@ -3,6 +3,7 @@
 
 use super::audit;
 use super::dice::Dice;
+use super::doubt;
 use super::faults::Fault;
 use super::fleet::Life;
 use super::mutants::Mutation;
@@ -62,6 +63,10 @@ impl SimStore {
     /// The way back from a commit, on which the news of it can be lost.
     async fn come_back<T>(&self, done: T) -> Result<T, StorageError> {
         self.travel().await;
+        if self.world.strikes(Fault::Stall, &self.dice) {
+            self.world.chronicle.note(|| format!("{} stalls after a commit", self.life.name));
+            sleep(self.dice.millis(5_000, 150_000)).await;
+        }
         self.life.pass().await;
         if self.world.strikes(Fault::LostCommit, &self.dice) {
             self.world.chronicle.note(|| format!("{} loses the news of a commit", self.life.name));
@@ -85,12 +90,13 @@ impl SimStore {
         decide: &Arc<Mutex<Decide>>,
         again: bool,
     ) -> Result<bool, StorageError> {
-        let ended: Arc<Mutex<Vec<Task>>> = Arc::default();
-        let (decide, seen) = (Arc::clone(decide), Arc::clone(&ended));
+        let seen: Arc<Mutex<Option<(Dossier, Dossier)>>> = Arc::default();
+        let (decide, watch) = (Arc::clone(decide), Arc::clone(&seen));
         let watched: Decide = Box::new(move |dossier: &mut Dossier, scene: &Scene| {
+            let before = dossier.clone();
             let also = decide.lock().unwrap_or_else(PoisonError::into_inner)(dossier, scene);
-            let over = dossier.tasks.iter().filter(|task| task.state.is_final()).cloned();
-            *seen.lock().unwrap_or_else(PoisonError::into_inner) = over.collect();
+            let pair = Some((before, dossier.clone()));
+            *watch.lock().unwrap_or_else(PoisonError::into_inner) = pair;
             also
         });
         self.life.pass().await;
@@ -105,8 +111,11 @@ impl SimStore {
             self.world.chronicle.violated("decisions keep storage's rules", what);
         }
         let found = found?;
-        let over = std::mem::take(&mut *ended.lock().unwrap_or_else(PoisonError::into_inner));
-        over.iter().for_each(|task| self.world.saw(task));
+        let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((before, after)) = seen {
+            after.tasks.iter().for_each(|task| self.world.saw(task));
+            doubt::decided(&self.world, &before, &after);
+        }
         audit::look_at(&self.world, &self.life.name, id).await;
         Ok(found)
     }

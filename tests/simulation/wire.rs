@@ -161,17 +161,18 @@ fn hear(line: &Line, request: &Request, before: bool, result: &Result<Answer, No
     let world = line.world();
     let doubts = &world.bank(line.provider).doubts;
     let number = request.number();
+    let order = world.order_of(number);
     let registers = matches!(request, Request::Register { .. });
     let queries = matches!(request, Request::Query { .. });
     match result {
-        Ok(Answer::Registered { .. } | Answer::Found(_)) => doubts.told(number, Told::Truth),
-        Ok(Answer::Refused(Concern::Order)) if registers => doubts.told(number, Told::Truth),
+        Ok(Answer::Registered { .. } | Answer::Found(_)) => doubts.told(order, number, Told::Truth),
+        Ok(Answer::Refused(Concern::Order)) if registers => doubts.told(order, number, Told::Truth),
         Ok(Answer::Refused(Concern::Account)) if registers => {
-            doubts.told(number, Told::Nothing { before });
+            doubts.told(order, number, Told::Nothing { before });
         }
-        Ok(Answer::NotFound) if queries => doubts.told(number, Told::NotFound),
+        Ok(Answer::NotFound) if queries => doubts.told(order, number, Told::NotFound),
         Err(silence) if registers && silence.cause.not_executed() => {
-            doubts.told(number, Told::Nothing { before });
+            doubts.told(order, number, Told::Nothing { before });
         }
         Ok(Answer::NotFound | Answer::Taken | Answer::Duplicate | Answer::Refused(_)) | Err(_) => {
             if registers {
@@ -214,24 +215,26 @@ fn draw(world: &World, line: &Line, request: &Request) -> Fate {
         };
     }
     let registers = matches!(request, Request::Register { .. });
+    // Refunds are few, and the most is at stake: they draw twice.
+    let refunds = matches!(request, Request::Refund { .. });
+    let strikes = |fault| world.strikes(fault, dice) || (refunds && world.strikes(fault, dice));
     if world.strikes(Fault::Unreachable, dice) {
         nothing(fault(out, Cause::Unreachable))
     } else if world.strikes(Fault::Throttle, dice) {
         nothing(fault(out, Cause::Throttled))
-    } else if world.strikes(Fault::Loss, dice) {
+    } else if strikes(Fault::Loss) {
         let lands = if dice.chance(0.3) { late } else { out };
         maybe(lands, fault(out + back, Cause::Broken))
-    } else if world.strikes(Fault::Failure, dice) {
+    } else if strikes(Fault::Failure) {
         let cause = dice.pick(&[Cause::PartnerFailed, Cause::Unreadable]);
         maybe(out, fault(out + back, cause))
-    } else if world.strikes(Fault::Hang, dice) {
+    } else if strikes(Fault::Hang) {
         maybe(late, End::Silence)
     } else if registers && world.strikes(Fault::Refusal, dice) && dice.chance(0.3) {
         nothing(End::Barred { after: out })
     } else {
         // A refund without a key that the network doubles is two refunds, and nobody can help it.
-        let twice =
-            world.strikes(Fault::Duplicate, dice) && !matches!(request, Request::Refund { .. });
+        let twice = world.strikes(Fault::Duplicate, dice) && !refunds;
         Fate { lands: Some(out), again: twice.then_some(late), end: End::Answer { back } }
     }
 }

@@ -58,8 +58,11 @@ pub struct Records {
     /// Answered 202.
     pub promised: BTreeMap<TaskId, OrderId>,
     pub finals: BTreeMap<TaskId, Final>,
-    /// Confirms that were answered 202 before their run rested: they may have to queue past the limit.
-    pub answered_late: u64,
+    /// Confirms whose task may have to queue past the limit: not answered yet, answered before their
+    /// run rested, or about an outcome that was unknown.
+    pub unbounded: u64,
+    /// What was to be registered, by number.
+    pub sent: BTreeMap<String, Money>,
     pub tally: Tally,
     /// Commits at the present moment.
     pace: (Duration, u32),
