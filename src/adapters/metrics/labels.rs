@@ -160,7 +160,7 @@ pub fn task_endings() -> impl Iterator<Item = &'static str> {
 
 /// Problems that the edge answers or logs, with whose fault each is. The words are those of the
 /// problem's `code`, so that a line in a log, an answer and a series are found by one word.
-pub const APP_ERRORS: [(ErrorType, &str); 33] = [
+pub const APP_ERRORS: [(ErrorType, &str); 34] = [
     (ErrorType::Validation, "invalid_request"),
     (ErrorType::Validation, "unauthenticated"),
     (ErrorType::Validation, "forbidden"),
@@ -183,6 +183,7 @@ pub const APP_ERRORS: [(ErrorType, &str); 33] = [
     (ErrorType::Domain, "refund_in_progress"),
     (ErrorType::Domain, "payment_rejected"),
     (ErrorType::Domain, "refund_rejected"),
+    (ErrorType::Domain, "operation_refused"),
     (ErrorType::Domain, "task_review"),
     (ErrorType::Domain, "late_payment"),
     (ErrorType::Integration, "catalog_unavailable"),
