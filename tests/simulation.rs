@@ -7,7 +7,7 @@ mod simulation;
 use simulation::{Mutant, Options, Report, Tally, run, shrink};
 
 /// Seeds of a test run; `examples/simulate.rs` takes any number.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 2_000;
 
 /// Within so many seeds each planted bug is found.
 const SEEDS_FOR_A_MUTANT: u64 = 3_000;
