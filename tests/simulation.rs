@@ -34,7 +34,8 @@ fn nothing_is_lost_and_nothing_happens_twice() {
         tally.add(report.tally);
     }
     // A world in which nothing happens proves nothing.
-    let busy = [tally.orders, tally.calls / 5, tally.crashes * 2, tally.paid * 2, tally.unknown * 2];
+    let busy =
+        [tally.orders, tally.calls / 5, tally.crashes * 2, tally.paid * 2, tally.unknown * 2];
     assert!(busy.into_iter().all(|count| count > SEEDS), "{tally:?}");
 }
 
