@@ -7,10 +7,10 @@ mod simulation;
 use simulation::{Mutant, Options, Report, Tally, run, shrink};
 
 /// Seeds of a test run; `examples/simulate.rs` takes any number.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 3_000;
 
 /// Within so many seeds each planted bug is found.
-const SEEDS_FOR_A_MUTANT: u64 = 3_000;
+const SEEDS_FOR_A_MUTANT: u64 = 1_000;
 
 fn told(seed: u64, options: &Options) -> String {
     let Some((smaller, report)) = shrink(seed, options) else { return "it passes now".to_owned() };
@@ -34,9 +34,9 @@ fn nothing_is_lost_and_nothing_happens_twice() {
         tally.add(report.tally);
     }
     // A world in which nothing happens proves nothing.
-    let busy =
-        [tally.orders, tally.calls / 5, tally.crashes * 2, tally.paid * 2, tally.unknown * 2];
-    assert!(busy.into_iter().all(|count| count > SEEDS), "{tally:?}");
+    let Tally { orders, calls, crashes, paid, refunds, unknown, .. } = tally;
+    let busy = [orders, calls, crashes, paid, refunds, unknown];
+    assert!(busy.into_iter().all(|count| count > SEEDS / 4), "{tally:?}");
 }
 
 #[test]

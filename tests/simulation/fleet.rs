@@ -1,96 +1,14 @@
-//! The instances of the service. Each is the production wiring over the one store; it can die between
-//! any two effects, and its successor begins as the real one does.
+//! The instances of the service: started, killed, stopped and started again, and one that is left when
+//! everything has healed.
 
 use super::dice::Dice;
 use super::faults::Fault;
-use super::mutants::{self, MutantPort};
-use super::port::SimPort;
-use super::store::SimStore;
+use super::instance::Instance;
 use super::world::World;
-use order_service::adapters::r#in::worker::Worker;
-use order_service::core::domain::ids::{InstanceId, ProductId};
-use order_service::core::domain::money::Money;
-use order_service::core::domain::policy::PaymentPolicy;
-use order_service::core::domain::timestamp::Timestamp;
-use order_service::core::ports::call::Call;
-use order_service::core::ports::catalog::{CatalogError, CatalogPort, Offer, Product};
-use order_service::core::ports::clock::Entropy;
-use order_service::core::ports::events::{Events, Unheard};
-use order_service::core::ports::orders::OrderStore;
-use order_service::core::ports::payment::PaymentPort;
-use order_service::core::use_cases::cancel_order::CancelOrder;
-use order_service::core::use_cases::confirm_order::ConfirmOrder;
-use order_service::core::use_cases::payment_router::PaymentRouter;
-use order_service::core::use_cases::place_order::PlaceOrder;
-use order_service::core::use_cases::poll_task::PollTask;
-use order_service::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
-use order_service::core::use_cases::refund_order::RefundOrder;
-use order_service::core::use_cases::run_tasks::RunTasks;
-use order_service::core::use_cases::show_order::ShowOrder;
-use order_service::core::use_cases::watch::TaskWatch;
 use std::future::pending;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use tokio::sync::oneshot;
-use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
-
-/// What every product costs.
-pub const PRICE: i64 = 19_900;
-
-/// `SHUTDOWN_TIMEOUT`.
-const SHUTDOWN: Duration = Duration::from_secs(25);
-
-const CALM_POLL: Duration = Duration::from_secs(10);
-
-/// One incarnation of an instance: everything it does outside itself passes here, and once it is dead
-/// nothing passes any more.
-#[derive(Debug)]
-pub struct Life {
-    pub name: String,
-    dead: CancellationToken,
-    /// Dies when so many more effects have passed.
-    fuse: AtomicUsize,
-}
-
-impl Life {
-    /// The point between two effects: where a process can die and nothing after it happens.
-    pub async fn pass(&self) {
-        let left = self.fuse.load(Ordering::Relaxed);
-        self.fuse.store(left.saturating_sub(1), Ordering::Relaxed);
-        if left == 0 {
-            self.dead.cancel();
-        }
-        self.alive().await;
-    }
-
-    /// A dead process does nothing any more.
-    pub async fn alive(&self) {
-        if self.dead.is_cancelled() {
-            pending::<()>().await;
-        }
-    }
-
-    pub async fn died(&self) {
-        self.dead.cancelled().await;
-    }
-}
-
-#[derive(Debug)]
-pub struct Instance {
-    pub life: Arc<Life>,
-    pub place: PlaceOrder,
-    pub confirm: ConfirmOrder,
-    pub cancel: CancelOrder,
-    pub refund: RefundOrder,
-    pub poll: PollTask,
-    pub show: ShowOrder,
-    pub receive: ReceiveCallback,
-    stop: CancellationToken,
-    tracker: TaskTracker,
-}
+use tokio::time::sleep;
 
 #[derive(Debug, Default)]
 pub struct Fleet {
@@ -99,6 +17,10 @@ pub struct Fleet {
 }
 
 impl Fleet {
+    fn closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
     fn slot(&self, place: usize) -> MutexGuard<'_, Option<Arc<Instance>>> {
         self.slots[place].lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,192 +63,56 @@ impl Fleet {
 /// Runs one instance after the other in a slot until the chaos is over.
 async fn keep_alive(world: Arc<World>, place: usize) {
     let dice = Dice::new(world.seed, "life", place);
-    let mut incarnation = 0;
-    while !world.fleet.closed.load(Ordering::Relaxed) {
-        let crashes = world.strikes(Fault::Crash, &dice)
-            || (incarnation == 0 && {
-                let fault = Fault::Crash;
-                world.plan.intensity(fault) > 0.0 && world.options.faults.has(fault)
-            });
-        let fuse = dice.between(1, 60);
-        let fuse = if crashes { fuse } else { usize::MAX };
+    for incarnation in 0.. {
+        let fuse = fuse(&world, &dice, incarnation == 0);
         // A pod gets a new name, a machine keeps its own.
         let name =
             if dice.chance(0.7) { format!("i{place}") } else { format!("i{place}.{incarnation}") };
         let instance = Instance::start(&world, place, &name, &dice, fuse).await;
-        if world.fleet.closed.load(Ordering::Relaxed) {
-            instance.kill();
-            return;
+        if world.fleet.closed() {
+            return instance.kill();
         }
         *world.fleet.slot(place) = Some(Arc::clone(&instance));
-        let term = world.strikes(Fault::Stop, &dice);
-        let life_time = dice.up_to(world.plan.chaos);
-        let stopped = async {
-            if !term {
-                pending::<()>().await;
-            }
-            sleep(life_time).await;
-        };
-        tokio::select! {
-            biased;
-            () = instance.life.died() => {
-                let crashed = !world.fleet.closed.load(Ordering::Relaxed);
-                world.records().tally.crashes += u64::from(crashed);
-                world.chronicle.note(|| format!("{} dies", instance.life.name));
-                instance.kill();
-            }
-            () = stopped => {
-                world.chronicle.note(|| format!("{} is told to stop", instance.life.name));
-                world.fleet.slot(place).take();
-                instance.shut_down().await;
-            }
-        }
-        if world.fleet.closed.load(Ordering::Relaxed) {
+        live(&world, &dice, &instance).await;
+        if world.fleet.closed() {
             return;
         }
         world.fleet.slot(place).take();
+        instance.shut_down().await;
         sleep(dice.millis(10, 20_000)).await;
-        incarnation += 1;
+        if world.fleet.closed() {
+            return;
+        }
     }
 }
 
-impl Instance {
-    async fn start(
-        world: &Arc<World>,
-        place: usize,
-        name: &str,
-        dice: &Dice,
-        fuse: usize,
-    ) -> Arc<Self> {
-        let id = InstanceId::new(name);
-        let dead = CancellationToken::new();
-        let life = Arc::new(Life { name: name.to_owned(), dead, fuse: AtomicUsize::new(fuse) });
-        let entropy: Arc<dyn Entropy> =
-            Arc::new(Dice::new(world.seed, name, dice.below(usize::MAX)));
-        let store: Arc<dyn OrderStore> = Arc::new(SimStore::new(world, &life, place, dice));
-        let events: Arc<dyn Events> = Arc::new(Unheard);
-        let mut policy = PaymentPolicy { instance: id.clone(), ..world.plan.policy.clone() };
-        mutants::policy(world.options.mutant, &mut policy);
-        let ports = policy.providers.iter().map(|provider| {
-            let port = Arc::new(SimPort::new(world, &life, *provider));
-            MutantPort::around(world.options.mutant, port) as Arc<dyn PaymentPort>
-        });
-        let watch = Arc::new(TaskWatch::default());
-        let tasks = Arc::new(RunTasks {
-            store: Arc::clone(&store),
-            router: PaymentRouter::new(ports.collect()),
-            policy: Arc::new(policy),
-            entropy: Arc::clone(&entropy),
-            events: Arc::clone(&events),
-            watch: Arc::clone(&watch),
-        });
-        world.chronicle.note(|| format!("{name} starts"));
-        // The leases of a dead predecessor.
-        while store.release_leases(&id).await.is_err() {
-            sleep(Duration::from_secs(1)).await;
-        }
-        let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
-        let instance = Self::wire(world, place, life, tasks, entropy, stop, tracker);
-        instance.work(world);
-        Arc::new(instance)
-    }
-
-    fn wire(
-        world: &Arc<World>,
-        place: usize,
-        life: Arc<Life>,
-        tasks: Arc<RunTasks>,
-        entropy: Arc<dyn Entropy>,
-        stop: CancellationToken,
-        tracker: TaskTracker,
-    ) -> Self {
-        let clock = world.clock(place);
-        Self {
-            life,
-            place: PlaceOrder {
-                catalog: Arc::new(OnePrice),
-                store: Arc::clone(&tasks.store),
-                clock: Arc::clone(&clock),
-                entropy,
-                events: Arc::clone(&tasks.events),
-                max_price_age: Duration::from_secs(600),
-            },
-            confirm: ConfirmOrder { tasks: Arc::clone(&tasks) },
-            cancel: CancelOrder { tasks: Arc::clone(&tasks) },
-            refund: RefundOrder { tasks: Arc::clone(&tasks) },
-            poll: PollTask { store: Arc::clone(&tasks.store), watch: Arc::clone(&tasks.watch) },
-            show: ShowOrder { store: Arc::clone(&tasks.store) },
-            receive: ReceiveCallback { tasks, clock, unsigned: UnsignedHints::default() },
-            stop,
-            tracker,
-        }
-    }
-
-    fn work(&self, world: &World) {
-        let tasks = Arc::clone(&self.receive.tasks);
-        let worker = Worker {
-            events: Arc::clone(&tasks.events),
-            tasks,
-            workers: world.plan.workers,
-            // When all is well again nothing depends on the pace, but hours have to pass.
-            poll_interval: if world.healed() { CALM_POLL } else { world.plan.worker_poll },
-            tracker: self.tracker.clone(),
-            stop: self.stop.clone(),
-        };
-        tokio::spawn(worker.run());
-    }
-
-    /// Runs a request to its end, whether or not the client waits.
-    pub fn serve(&self, request: impl Future<Output = ()> + Send + 'static) {
-        self.tracker.spawn(request);
-    }
-
-    /// The answer, unless the instance dies before it is given.
-    pub async fn answer<T>(&self, reply: oneshot::Receiver<T>) -> Option<T> {
-        tokio::select! {
-            biased;
-            () = self.life.died() => None,
-            answer = reply => answer.ok(),
-        }
-    }
-
-    /// What SIGTERM does: stop claiming, let runs end, hand leases back.
-    async fn shut_down(&self) {
-        self.stop.cancel();
-        self.tracker.close();
-        tokio::select! {
-            biased;
-            () = self.life.died() => return,
-            // Whether or not all runs have ended in time.
-            _ = timeout(SHUTDOWN, self.tracker.wait()) => {}
-        }
-        let owner = &self.receive.tasks.policy.instance;
-        let released = self.receive.tasks.store.release_leases(owner);
-        tokio::select! {
-            biased;
-            () = self.life.died() => {}
-            // An unreachable database leaves the leases to run out.
-            _ = timeout(SHUTDOWN, released) => {}
-        }
-        self.kill();
-    }
-
-    fn kill(&self) {
-        self.life.dead.cancel();
-        self.stop.cancel();
-    }
+/// After how many effects the incarnation dies. The first one does in most worlds that have crashes.
+fn fuse(world: &World, dice: &Dice, first: bool) -> usize {
+    let possible = world.options.faults.has(Fault::Crash) && !world.healed();
+    let mortal = world.strikes(Fault::Crash, dice)
+        || (first && possible && world.plan.intensity(Fault::Crash) > 0.0);
+    let fuse = dice.between(1, 60);
+    if mortal { fuse } else { usize::MAX }
 }
 
-/// A catalog that always answers: what it does when it cannot is not this simulation's matter.
-#[derive(Debug)]
-struct OnePrice;
-
-#[async_trait::async_trait]
-impl CatalogPort for OnePrice {
-    async fn get_product_details(&self, id: &ProductId, _: &Call) -> Result<Offer, CatalogError> {
-        let price = Money::rub(PRICE).expect("a small price");
-        let product = Product { id: id.clone(), name: "p".to_owned(), price };
-        let as_of = Timestamp::from_micros(0);
-        Ok(Offer { product, as_of, age: Duration::ZERO, stale: false })
+/// Until the instance dies or is told to stop.
+async fn live(world: &World, dice: &Dice, instance: &Instance) {
+    let (stops, life_time) = (world.strikes(Fault::Stop, dice), dice.up_to(world.plan.chaos));
+    let told_to_stop = async {
+        if !stops {
+            pending::<()>().await;
+        }
+        sleep(life_time).await;
+    };
+    tokio::select! {
+        biased;
+        () = instance.life.died() => {
+            world.records().tally.crashes += u64::from(!world.fleet.closed());
+            world.chronicle.note(|| format!("{} dies", instance.life.name));
+            instance.kill();
+        }
+        () = told_to_stop => {
+            world.chronicle.note(|| format!("{} is told to stop", instance.life.name));
+        }
     }
 }

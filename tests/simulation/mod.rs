@@ -4,7 +4,7 @@
 //!
 //! A run has three acts. In the first, everything goes wrong that `faults` names. Then everything
 //! heals. Then virtual time passes until nothing is left to do, and the partners' ledgers are laid
-//! beside what clients were told (`audit`). Some rules are watched all the way (`bank`, `store`).
+//! beside what clients were told (`judgement`). Most rules are watched all the way (`audit`, `bank`, `doubt`).
 
 mod audit;
 mod bank;
@@ -14,6 +14,8 @@ mod dice;
 mod doubt;
 mod faults;
 mod fleet;
+mod instance;
+mod judgement;
 mod mutants;
 mod payer;
 mod plan;

@@ -2,7 +2,7 @@
 //! the simulated wire. What the guards promise is watched here.
 
 use super::bank::Payment;
-use super::fleet::Life;
+use super::instance::Life;
 use super::wire::{Answer, Failure, Request, exchange, refused};
 use super::world::World;
 use order_service::adapters::resilience::breaker::{Breaker, State};

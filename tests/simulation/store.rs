@@ -5,7 +5,7 @@ use super::audit;
 use super::dice::Dice;
 use super::doubt;
 use super::faults::Fault;
-use super::fleet::Life;
+use super::instance::Life;
 use super::mutants::Mutation;
 use super::world::World;
 use order_service::core::domain::dossier::Dossier;

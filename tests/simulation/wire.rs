@@ -197,7 +197,8 @@ fn draw(world: &World, line: &Line, request: &Request) -> Fate {
         if slow { dice.up_to(limit) } else { dice.millis(1, 80) }
     };
     let (out, back) = (pace(), pace());
-    let late = dice.up_to(latest(world, request, limit));
+    let latest = latest(world, request, limit);
+    let late = if dice.chance(0.5) { dice.up_to(latest) } else { latest - dice.up_to(latest / 8) };
     let executed = dice.chance(0.5);
     let fault = |after, cause| {
         let retry_after = (cause == Cause::Throttled).then(|| dice.millis(500, 10_000));

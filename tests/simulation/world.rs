@@ -7,7 +7,7 @@ use super::dice::Dice;
 use super::faults::Fault;
 use super::fleet::Fleet;
 use super::plan::Plan;
-use super::{Options, Report, Tally, audit};
+use super::{Options, Report, Tally, judgement};
 use order_service::adapters::out::storage::MemoryStore;
 use order_service::core::domain::ids::{OrderId, TaskId};
 use order_service::core::domain::money::Money;
@@ -100,8 +100,8 @@ impl World {
             // A client that panicked is told by the panic hook.
             let _ = client.await;
         }
-        audit::until_quiet(&world).await;
-        audit::judge(&world).await;
+        judgement::until_quiet(&world).await;
+        judgement::judge(&world).await;
         world.fleet.close();
         let (violations, schedule) = world.chronicle.close();
         let mut tally = world.records().tally;

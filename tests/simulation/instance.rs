@@ -1,0 +1,219 @@
+//! One instance of the service: the production wiring over the one store. It can die between any two
+//! effects.
+
+use super::dice::Dice;
+use super::mutants::{self, MutantPort};
+use super::port::SimPort;
+use super::store::SimStore;
+use super::world::World;
+use order_service::adapters::r#in::worker::Worker;
+use order_service::core::domain::ids::{InstanceId, ProductId};
+use order_service::core::domain::money::Money;
+use order_service::core::domain::policy::PaymentPolicy;
+use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::ports::call::Call;
+use order_service::core::ports::catalog::{CatalogError, CatalogPort, Offer, Product};
+use order_service::core::ports::clock::Clock;
+use order_service::core::ports::events::Unheard;
+use order_service::core::ports::orders::OrderStore;
+use order_service::core::ports::payment::PaymentPort;
+use order_service::core::use_cases::cancel_order::CancelOrder;
+use order_service::core::use_cases::confirm_order::ConfirmOrder;
+use order_service::core::use_cases::payment_router::PaymentRouter;
+use order_service::core::use_cases::place_order::PlaceOrder;
+use order_service::core::use_cases::poll_task::PollTask;
+use order_service::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
+use order_service::core::use_cases::refund_order::RefundOrder;
+use order_service::core::use_cases::run_tasks::RunTasks;
+use order_service::core::use_cases::show_order::ShowOrder;
+use order_service::core::use_cases::watch::TaskWatch;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What every product costs.
+pub const PRICE: i64 = 19_900;
+
+/// `SHUTDOWN_TIMEOUT`.
+const SHUTDOWN: Duration = Duration::from_secs(25);
+
+/// When all is well again nothing depends on the pace, but hours have to pass.
+const CALM_POLL: Duration = Duration::from_secs(10);
+
+/// One incarnation of an instance: everything it does outside itself passes here, and once it is dead
+/// nothing passes any more.
+#[derive(Debug)]
+pub struct Life {
+    pub name: String,
+    dead: CancellationToken,
+    /// Dies when so many more effects have passed.
+    fuse: AtomicUsize,
+}
+
+impl Life {
+    /// The point between two effects: where a process can die and nothing after it happens.
+    pub async fn pass(&self) {
+        let left = self.fuse.load(Ordering::Relaxed);
+        self.fuse.store(left.saturating_sub(1), Ordering::Relaxed);
+        if left == 0 {
+            self.dead.cancel();
+        }
+        self.alive().await;
+    }
+
+    /// A dead process does nothing any more.
+    pub async fn alive(&self) {
+        if self.dead.is_cancelled() {
+            pending::<()>().await;
+        }
+    }
+
+    pub async fn died(&self) {
+        self.dead.cancelled().await;
+    }
+}
+
+#[derive(Debug)]
+pub struct Instance {
+    pub life: Arc<Life>,
+    pub place: PlaceOrder,
+    pub confirm: ConfirmOrder,
+    pub cancel: CancelOrder,
+    pub refund: RefundOrder,
+    pub poll: PollTask,
+    pub show: ShowOrder,
+    pub receive: ReceiveCallback,
+    stop: CancellationToken,
+    tracker: TaskTracker,
+}
+
+impl Instance {
+    /// Starts as the real one does: first it hands back the leases of a dead predecessor.
+    pub async fn start(
+        world: &Arc<World>,
+        place: usize,
+        name: &str,
+        dice: &Dice,
+        fuse: usize,
+    ) -> Arc<Self> {
+        let id = InstanceId::new(name);
+        let dead = CancellationToken::new();
+        let life = Arc::new(Life { name: name.to_owned(), dead, fuse: AtomicUsize::new(fuse) });
+        let store: Arc<dyn OrderStore> = Arc::new(SimStore::new(world, &life, place, dice));
+        let mut policy = PaymentPolicy { instance: id.clone(), ..world.plan.policy.clone() };
+        mutants::policy(world.options.mutant, &mut policy);
+        let ports = policy.providers.iter().map(|provider| {
+            let port = Arc::new(SimPort::new(world, &life, *provider));
+            MutantPort::around(world.options.mutant, port) as Arc<dyn PaymentPort>
+        });
+        let tasks = Arc::new(RunTasks {
+            store: Arc::clone(&store),
+            router: PaymentRouter::new(ports.collect()),
+            policy: Arc::new(policy),
+            entropy: Arc::new(Dice::new(world.seed, name, dice.below(usize::MAX))),
+            events: Arc::new(Unheard),
+            watch: Arc::new(TaskWatch::default()),
+        });
+        world.chronicle.note(|| format!("{name} starts"));
+        while store.release_leases(&id).await.is_err() {
+            sleep(Duration::from_secs(1)).await;
+        }
+        let instance = Self::wire(life, tasks, world.clock(place));
+        instance.work(world);
+        Arc::new(instance)
+    }
+
+    fn wire(life: Arc<Life>, tasks: Arc<RunTasks>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            life,
+            place: PlaceOrder {
+                catalog: Arc::new(OnePrice),
+                store: Arc::clone(&tasks.store),
+                clock: Arc::clone(&clock),
+                entropy: Arc::clone(&tasks.entropy),
+                events: Arc::clone(&tasks.events),
+                max_price_age: Duration::from_secs(600),
+            },
+            confirm: ConfirmOrder { tasks: Arc::clone(&tasks) },
+            cancel: CancelOrder { tasks: Arc::clone(&tasks) },
+            refund: RefundOrder { tasks: Arc::clone(&tasks) },
+            poll: PollTask { store: Arc::clone(&tasks.store), watch: Arc::clone(&tasks.watch) },
+            show: ShowOrder { store: Arc::clone(&tasks.store) },
+            receive: ReceiveCallback { tasks, clock, unsigned: UnsignedHints::default() },
+            stop: CancellationToken::new(),
+            tracker: TaskTracker::new(),
+        }
+    }
+
+    fn work(&self, world: &World) {
+        let tasks = Arc::clone(&self.receive.tasks);
+        let worker = Worker {
+            events: Arc::clone(&tasks.events),
+            tasks,
+            workers: world.plan.workers,
+            poll_interval: if world.healed() { CALM_POLL } else { world.plan.worker_poll },
+            tracker: self.tracker.clone(),
+            stop: self.stop.clone(),
+        };
+        tokio::spawn(worker.run());
+    }
+
+    /// Runs a request to its end, whether or not the client waits.
+    pub fn serve(&self, request: impl Future<Output = ()> + Send + 'static) {
+        self.tracker.spawn(request);
+    }
+
+    /// The answer, unless the instance dies before it is given.
+    pub async fn answer<T>(&self, reply: oneshot::Receiver<T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.life.died() => None,
+            answer = reply => answer.ok(),
+        }
+    }
+
+    /// What SIGTERM does: stop claiming, let runs end, hand leases back.
+    pub async fn shut_down(&self) {
+        self.stop.cancel();
+        self.tracker.close();
+        tokio::select! {
+            biased;
+            () = self.life.died() => return,
+            // Whether or not all runs have ended in time.
+            _ = timeout(SHUTDOWN, self.tracker.wait()) => {}
+        }
+        let owner = &self.receive.tasks.policy.instance;
+        let released = self.receive.tasks.store.release_leases(owner);
+        tokio::select! {
+            biased;
+            () = self.life.died() => {}
+            // An unreachable database leaves the leases to run out.
+            _ = timeout(SHUTDOWN, released) => {}
+        }
+        self.kill();
+    }
+
+    pub fn kill(&self) {
+        self.life.dead.cancel();
+        self.stop.cancel();
+    }
+}
+
+/// A catalog that always answers: what it does when it cannot is not this simulation's matter.
+#[derive(Debug)]
+struct OnePrice;
+
+#[async_trait::async_trait]
+impl CatalogPort for OnePrice {
+    async fn get_product_details(&self, id: &ProductId, _: &Call) -> Result<Offer, CatalogError> {
+        let price = Money::rub(PRICE).expect("a small price");
+        let product = Product { id: id.clone(), name: "p".to_owned(), price };
+        let as_of = Timestamp::from_micros(0);
+        Ok(Offer { product, as_of, age: Duration::ZERO, stale: false })
+    }
+}

@@ -1,0 +1,218 @@
+//! The end of a run: time passes until nothing is left to do, then ledgers, rows and promises are laid
+//! side by side.
+
+use super::audit::{all_tasks, shown};
+use super::bank::{Bank, Payment, Standing};
+use super::port::exact;
+use super::world::World;
+use order_service::core::domain::dossier::Dossier;
+use order_service::core::domain::ids::OrderId;
+use order_service::core::domain::registration::{Registration, RegistrationState};
+use order_service::core::domain::task::{Reason, Task, TaskError, TaskKind, TaskState};
+use order_service::core::ports::orders::{OrderQuery, OrderStore, Scope};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// When every promise is to be kept, counted from the healing: the longest pause between two
+/// questions is five minutes, and three answers may be needed.
+const PROMISES_KEPT: Duration = Duration::from_secs(40 * 60);
+
+/// When at the latest nothing is left to do.
+const QUIET: Duration = Duration::from_secs(3 * 3600);
+
+/// So many lost leases make a task a person's matter.
+const POISON: u32 = 10;
+
+/// Lets time pass until nothing is left to do. I3: promises are kept within bounded time.
+pub async fn until_quiet(world: &World) {
+    let healed = world.elapsed();
+    let mut asked = false;
+    loop {
+        let (open, passed) = (unfinished(world).await, world.elapsed() - healed);
+        if open.is_empty() && !payers_may_act(world) {
+            return;
+        }
+        if passed > PROMISES_KEPT && !asked {
+            asked = true;
+            let late: Vec<_> = open.iter().filter(|task| is_promised(world, task)).collect();
+            if !late.is_empty() {
+                let names: Vec<_> = late.iter().map(|task| world.task_name(task.id)).collect();
+                world.chronicle.violated("I3 every 202 ends", names.join(", "));
+                return;
+            }
+        }
+        if passed > QUIET {
+            let names: Vec<_> = open.iter().map(|task| world.task_name(task.id)).collect();
+            world.chronicle.violated("I3 it becomes quiet", names.join(", "));
+            return;
+        }
+        sleep(Duration::from_secs(30)).await;
+    }
+}
+
+fn is_promised(world: &World, task: &Task) -> bool {
+    world.records().promised.contains_key(&task.id)
+}
+
+fn payers_may_act(world: &World) -> bool {
+    let pending = |payment: &Payment| payment.standing == Standing::Pending;
+    world.banks().iter().any(|bank| bank.ledger().values().any(pending))
+}
+
+/// Tasks that nobody but time can end: not those that wait for a person.
+async fn unfinished(world: &World) -> Vec<Task> {
+    let tasks = all_tasks(world).await;
+    let in_review = |order: OrderId| {
+        tasks.iter().any(|task| task.order_id == order && task.state == TaskState::Review)
+    };
+    let open = |task: &&Task| {
+        let polls_on = task.kind == TaskKind::SyncPayment && in_review(task.order_id);
+        !task.state.is_final() && task.reason != Some(Reason::Operator) && !polls_on
+    };
+    tasks.iter().filter(open).cloned().collect()
+}
+
+/// The last judgement.
+pub async fn judge(world: &World) {
+    let placed: Vec<_> = world.records().placed.clone().into_iter().collect();
+    for (id, total) in placed {
+        match world.store.dossier(id, &Scope::Anyone).await {
+            Ok(Some(dossier)) => {
+                if dossier.order.total != total {
+                    let what = format!("{:?} instead of {total:?}", dossier.order.total);
+                    world.chronicle.violated("I6 amounts are as they were confirmed", what);
+                }
+            }
+            Ok(None) | Err(_) => {
+                world.chronicle.violated("I2 a placed order is readable", world.name(id));
+            }
+        }
+    }
+    let promised: Vec<_> = world.records().promised.keys().copied().collect();
+    for id in promised {
+        if !matches!(world.store.task(id, &Scope::Anyone).await, Ok(Some(_))) {
+            world.chronicle.violated("I2 a promised task is readable", world.task_name(id));
+        }
+    }
+    let tasks = all_tasks(world).await;
+    for task in &tasks {
+        world.saw(task);
+        if !task.state.is_final() && world.records().finals.contains_key(&task.id) {
+            let what = format!("{} was final and is not", world.task_name(task.id));
+            world.chronicle.violated("final answers stay", what);
+        }
+        judge_task(world, task);
+    }
+    let everything = OrderQuery { limit: usize::MAX, ..OrderQuery::default() };
+    let dossiers = world.store.list(&everything, &Scope::Anyone).await.unwrap_or_default();
+    if dossiers.len() > world.plan.orders {
+        let what = format!("{} orders by {} keys", dossiers.len(), world.plan.orders);
+        world.chronicle.violated("I9 one key, one effect", what);
+    }
+    for dossier in &dossiers {
+        let own = |task: &&Task| task.order_id == dossier.order.id;
+        let tasks: Vec<&Task> = tasks.iter().filter(own).collect();
+        judge_order(world, dossier, &tasks);
+    }
+}
+
+fn judge_task(world: &World, task: &Task) {
+    let name = world.task_name(task.id);
+    if task.state == TaskState::Review {
+        world.records().tally.reviews += 1;
+        let order = world.order_of(&task.order_id.to_base32());
+        let odd = payments_of(world, order).iter().any(|payment| !exact(payment));
+        let old = task.updated_at >= task.deadline;
+        let justified = match task.error {
+            Some(TaskError::LeaseLost) => task.lost_leases >= POISON,
+            Some(TaskError::OutcomeUnknown) => old,
+            Some(TaskError::Mismatch) => odd,
+            Some(_) | None => false,
+        };
+        if !justified {
+            let what = format!("{name} ({:?}) for {:?}", task.kind, task.error);
+            world.chronicle.violated("a person is asked for a reason", what);
+        }
+    }
+    if task.kind == TaskKind::RefundPayment {
+        judge_refund(world, task, &name);
+    }
+}
+
+/// A refund has the effect that its task tells of.
+fn judge_refund(world: &World, task: &Task, name: &str) {
+    let id = format!("R{}", task.id);
+    let refunds: Vec<i64> = world
+        .banks()
+        .iter()
+        .flat_map(|bank| bank.ledger().values().flat_map(|p| p.refunds.clone()).collect::<Vec<_>>())
+        .filter(|(refund, _)| *refund == id)
+        .map(|(_, minor)| minor)
+        .collect();
+    let wanted = task.refund.map_or(0, |plan| plan.amount.minor());
+    let agrees = match task.state {
+        TaskState::Succeeded => refunds == [wanted],
+        TaskState::Failed | TaskState::Cancelled => refunds.is_empty(),
+        TaskState::Review | TaskState::Queued | TaskState::Running => refunds.len() <= 1,
+    };
+    if !agrees {
+        let what = format!("{name} {} of {wanted}, in truth {refunds:?}", task.state.as_str());
+        world.chronicle.violated("a refund is what its task says", what);
+    }
+}
+
+fn payments_of(world: &World, order: usize) -> Vec<Payment> {
+    let of_it = |bank: &Bank| {
+        bank.ledger().values().filter(|p| p.order == order).cloned().collect::<Vec<_>>()
+    };
+    world.banks().iter().flat_map(of_it).collect()
+}
+
+/// Refunds that a client asked for: those for late money are the service's own.
+fn asked_refunds(tasks: &[&Task]) -> usize {
+    let asked = |task: &&&Task| {
+        task.kind == TaskKind::RefundPayment && task.reason != Some(Reason::Operator)
+    };
+    tasks.iter().filter(asked).count()
+}
+
+fn judge_order(world: &World, dossier: &Dossier, tasks: &[&Task]) {
+    let order = world.order_of(&dossier.order.id.to_base32());
+    let keys = world.records().refund_keys.values().filter(|id| **id == dossier.order.id).count();
+    if asked_refunds(tasks) > keys {
+        let what = format!("{} refunds by {keys} keys", asked_refunds(tasks));
+        world.chronicle.violated("I9 one key, one effect", what);
+    }
+    let reviewed = tasks.iter().any(|task| task.state == TaskState::Review);
+    for bank in world.banks() {
+        let payments: Vec<Payment> =
+            bank.ledger().values().filter(|p| p.order == order).cloned().collect();
+        for payment in payments {
+            let row = dossier
+                .registrations
+                .iter()
+                .find(|r| r.provider == bank.provider && r.number.as_str() == payment.number);
+            match row {
+                None => {
+                    let what = world.number(&payment.number);
+                    world.chronicle.violated("a row before a byte", what);
+                }
+                // A person's matter, or news that no question can find.
+                Some(_) if reviewed || payment.revived || !exact(&payment) => {}
+                Some(row) => judge_registration(world, dossier, &payment, row),
+            }
+        }
+    }
+}
+
+fn judge_registration(world: &World, dossier: &Dossier, payment: &Payment, row: &Registration) {
+    let agrees = match payment.standing {
+        Standing::Pending => false,
+        Standing::Paid => row.state == RegistrationState::Paid,
+        Standing::Over(_) => row.state == RegistrationState::Dead,
+    };
+    if !agrees {
+        let what = format!("{:?}, stored {}", payment.standing, shown(world, dossier));
+        world.chronicle.violated("in the end the truth is stored", what);
+    }
+}
