@@ -17,10 +17,6 @@ pub trait Atomic: Send + Sync + Debug {
     ///
     /// The value that stands there instead.
     fn replace(&self, current: u64, new: u64) -> Result<(), u64>;
-
-    /// After a lost race: stand back for a moment, so that the winner may finish more than once
-    /// before the word is taken from its cache again.
-    fn pause() {}
 }
 
 impl Atomic for AtomicU64 {
@@ -36,10 +32,5 @@ impl Atomic for AtomicU64 {
     #[inline]
     fn replace(&self, current: u64, new: u64) -> Result<(), u64> {
         self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire).map(drop)
-    }
-
-    #[inline]
-    fn pause() {
-        std::hint::spin_loop();
     }
 }
