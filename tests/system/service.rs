@@ -185,6 +185,19 @@ impl World {
         }
     }
 
+    /// Reads until what was cached is no longer fresh.
+    pub async fn until_stale(&self, path: &str) -> Reply {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let reply = self.get(path).await;
+            if reply.body["stale"] == true {
+                return reply;
+            }
+            assert!(Instant::now() < end, "still fresh: {}", reply.body);
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Long-polls a task to its end.
     pub async fn until_final(&self, task: &Value) -> Value {
         let end = Instant::now() + PATIENCE;
