@@ -7,6 +7,9 @@ use crate::core::domain::registration::{Ending, Registration, RegistrationState}
 use crate::core::domain::report::{PaymentReport, ReportedStatus};
 use crate::core::domain::timestamp::Timestamp;
 
+/// The evidence of a registration whose repeat was refused.
+pub(super) const REFUSED_AGAIN: &str = "refused_again";
+
 impl Dossier {
     /// Takes in what became of a step, and derives the order's status anew.
     pub fn learn(&mut self, step: &Step, outcome: &Outcome, now: Timestamp) -> Vec<Note> {
@@ -63,9 +66,12 @@ impl Registration {
                 self.climb(Absent, "not_executed");
             }
             (Outcome::Refused { .. }, Intent) => self.die(Ending::Refused),
-            // The provider's word about this very number and body. A refusal of our account says
-            // nothing about what an earlier send did.
-            (Outcome::Refused { concerns_account: false }, Unknown) => self.die(Ending::Refused),
+            // A repeat that is refused says nothing about the send before it, which may have been taken:
+            // the number must be missing once more. A refusal of our account says even less.
+            (Outcome::Refused { concerns_account: false }, Unknown) => {
+                self.not_found = 0;
+                REFUSED_AGAIN.clone_into(&mut self.evidence);
+            }
             (Outcome::Unknown, Intent) => self.climb(Unknown, "outcome_unknown"),
             (Outcome::Duplicate, Intent) => self.climb(Unknown, "duplicate"),
             (
@@ -196,7 +202,7 @@ impl Registration {
         }
     }
 
-    fn die(&mut self, ending: Ending) {
+    pub(super) fn die(&mut self, ending: Ending) {
         self.ending = Some(ending);
         self.climb(RegistrationState::Dead, ending.as_str());
     }

@@ -1,10 +1,11 @@
 //! The next step of a registration: resolve what may exist, else try the next provider, else wait.
 
 use super::Dossier;
+use super::learn::REFUSED_AGAIN;
 use super::step::{Action, Next, Note, Outcome, Turn};
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::registration::{
-    Provider, ProviderNumber, Registration, RegistrationState,
+    Ending, Provider, ProviderNumber, Registration, RegistrationState,
 };
 use crate::core::domain::task::{Reason, TaskError, TaskKind, TaskState};
 
@@ -58,6 +59,10 @@ impl Dossier {
                 if open.not_found >= NOT_FOUND_ENOUGH
                     && open.sent_at.is_none_or(|sent| turn.asked_at() > sent + grace) =>
             {
+                if open.evidence == REFUSED_AGAIN {
+                    open.die(Ending::Refused);
+                    return self.rejected(turn);
+                }
                 open.sent_at = Some(turn.now);
                 open.not_found = 0;
                 "sent_again".clone_into(&mut open.evidence);
@@ -66,7 +71,7 @@ impl Dossier {
             // The number was known before: ask at once.
             Some(Outcome::Duplicate) => Next::Call(Self::step(open, Action::Query, turn.now)),
             Some(_) => self.rest_after_setback(turn, Reason::OutcomeUnknown),
-            None if turn.repeat_safe.contains(&open.provider) => {
+            None if turn.repeat_safe.contains(&open.provider) && open.evidence != REFUSED_AGAIN => {
                 open.sent_at = Some(turn.now);
                 Next::Call(Self::step(open, Action::Register { return_url }, turn.now))
             }

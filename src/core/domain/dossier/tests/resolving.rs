@@ -338,3 +338,39 @@ fn a_number_that_went_again_is_asked_about_soon_again() {
     case.tell(&resent, Outcome::Unknown);
     assert_eq!(case.own_task().run_at.since(case.now), Duration::from_secs(1));
 }
+
+#[test]
+fn a_repeat_that_is_refused_says_nothing_about_the_send_before_it() {
+    let (mut case, _) = unknown();
+    let resent = loop {
+        let step = case.claim_call(TaskKind::RegisterPayment);
+        if let Next::Call(step) = case.tell(&step, Outcome::NotFound) {
+            break step;
+        }
+    };
+    assert_eq!(case.tell(&resent, Outcome::Refused { concerns_account: false }), Next::Rest);
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    assert_eq!(query.action, Action::Query);
+    let mut late = case_of(&case);
+    call(late.tell(&query, found(&query, ReportedStatus::Pending)));
+    assert_eq!(late.state(Provider::Sber, 1), RegistrationState::Live, "the first one was taken");
+    let mut next = case.tell(&query, Outcome::NotFound);
+    while case.own_task().state == TaskState::Queued {
+        let query = case.claim_call(TaskKind::RegisterPayment);
+        next = case.tell(&query, Outcome::NotFound);
+    }
+    assert_eq!(next, Next::Rest);
+    assert_eq!(case.own_task().error, Some(TaskError::PaymentRejected));
+    assert_eq!(case.status(), OrderStatus::PaymentFailed);
+}
+
+fn case_of(case: &Case) -> Case {
+    Case {
+        dossier: case.dossier.clone(),
+        policy: case.policy.clone(),
+        round: case.round.clone(),
+        notes: case.notes.clone(),
+        ..*case
+    }
+}
