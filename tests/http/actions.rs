@@ -4,6 +4,9 @@ use crate::fakes::Mood;
 use crate::shop::{Shop, Wishes};
 use axum::body::Body;
 use http::Request;
+use order_service::core::domain::order::OrderStatus;
+use order_service::core::domain::registration::{CONTRADICTED, RegistrationState};
+use order_service::core::domain::task::TaskState;
 use serde_json::json;
 use std::time::Duration;
 
@@ -220,6 +223,34 @@ async fn a_paid_order_is_not_cancelled_but_refunded() {
         (&reply.json["status"], &reply.json["payment"]["status"]),
         (&json!("refunded"), &json!("refunded"))
     );
+}
+
+#[tokio::test]
+async fn while_a_person_looks_a_confirm_names_the_task_that_laid_it_before_them() {
+    let shop = Shop::open();
+    let unresolved = shop.order().await;
+    assert_eq!(shop.confirm(&unresolved).await.status, 200);
+    shop.change(&unresolved, |dossier, _| {
+        dossier.order.status = OrderStatus::Registering;
+        dossier.registrations[0].state = RegistrationState::Unknown;
+        dossier.tasks[0].state = TaskState::Review;
+    })
+    .await;
+    let contradicted = shop.order().await;
+    assert_eq!(shop.confirm(&contradicted).await.status, 200);
+    shop.change(&contradicted, |dossier, _| {
+        CONTRADICTED.clone_into(&mut dossier.registrations[0].evidence);
+        dossier.tasks[0].state = TaskState::Review;
+    })
+    .await;
+    for id in [unresolved, contradicted] {
+        let reply = shop.confirm(&id).await;
+        assert_eq!((reply.status.as_u16(), &reply.json["status"]), (202, &json!("queued")));
+        let task = shop.get(reply.header("location")).await.json;
+        assert_eq!((&task["status"], &task["order_id"]), (&json!("review"), &json!(id)));
+        let order = shop.get(&format!("/v1/orders/{id}")).await.json;
+        assert!(order["payment"]["form_url"].is_null(), "{order}");
+    }
 }
 
 #[tokio::test]

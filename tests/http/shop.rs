@@ -9,12 +9,16 @@ use order_service::adapters::r#in::http::{
     self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, UseCases,
 };
 use order_service::adapters::out::storage::MemoryStore;
+use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::{InstanceId, OrderId};
+use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::policy::PaymentPolicy;
-use order_service::core::domain::registration::Provider;
+use order_service::core::domain::registration::{Provider, RegistrationState};
+use order_service::core::domain::task::TaskState;
+use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::ports::clock::{Clock, Entropy};
 use order_service::core::ports::events::{Events, Unheard};
-use order_service::core::ports::orders::OrderStore;
+use order_service::core::ports::orders::{Also, OrderStore, Reads, Scene, decide};
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::ports::unavailable::System;
 use order_service::core::use_cases::cancel_order::CancelOrder;
@@ -193,27 +197,29 @@ impl Shop {
 
     /// An order whose payer has paid, and we know it.
     pub async fn paid_order(&self) -> String {
-        use order_service::core::domain::order::OrderStatus;
-        use order_service::core::domain::registration::RegistrationState;
-        use order_service::core::domain::task::TaskState;
-        use order_service::core::ports::orders::{Also, decide};
         let id = self.order().await;
         assert_eq!(self.confirm(&id).await.status, 200);
-        let order = OrderId::parse(&id).unwrap();
-        let pay = |dossier: &mut order_service::core::domain::dossier::Dossier,
-                   scene: &order_service::core::ports::orders::Scene| {
+        self.change(&id, |dossier, now| {
             dossier.order.status = OrderStatus::Paid;
             dossier.registrations[0].state = RegistrationState::Paid;
-            dossier.registrations[0].paid_at = Some(scene.now);
+            dossier.registrations[0].paid_at = Some(now);
             for task in &mut dossier.tasks {
                 task.state = TaskState::Succeeded;
             }
+        })
+        .await;
+        id
+    }
+
+    /// Something happens to an order behind the door.
+    pub async fn change(&self, id: &str, change: fn(&mut Dossier, Timestamp)) {
+        let store: &dyn OrderStore = &*self.store;
+        let change = move |dossier: &mut Dossier, scene: &Scene| {
+            change(dossier, scene.now);
             ((), Also::default())
         };
-        let reads = order_service::core::ports::orders::Reads::Dossier;
-        let store: &dyn OrderStore = &*self.store;
-        decide(store, order, reads, pay).await.unwrap().unwrap();
-        id
+        let id = OrderId::parse(id).unwrap();
+        decide(store, id, Reads::Dossier, change).await.unwrap().unwrap();
     }
 }
 

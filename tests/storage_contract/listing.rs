@@ -94,12 +94,16 @@ pub async fn tasks_are_listed_by_state_page_by_page(world: World) {
     }
     let failed = queued.remove(1);
     world.change(failed.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
-    let query = TaskQuery { state: Some(TaskState::Queued), limit: 2, after: None };
+    let query = TaskQuery { state: Some(TaskState::Queued), limit: 2, ..TaskQuery::default() };
     assert_eq!(world.store.tasks(&query).await.unwrap(), queued[..2]);
     let after = Some((queued[1].created_at, queued[1].id));
     assert_eq!(world.store.tasks(&TaskQuery { after, ..query }).await.unwrap(), queued[2..]);
     let all = TaskQuery { limit: 9, ..TaskQuery::default() };
     assert_eq!(world.store.tasks(&all).await.unwrap()[1].id, failed.id);
+    let of_one = TaskQuery { order: Some(queued[2].order_id), ..all };
+    assert_eq!(world.store.tasks(&of_one).await.unwrap(), queued[2..]);
+    let of_one = TaskQuery { state: Some(TaskState::Review), ..of_one };
+    assert_eq!(world.store.tasks(&of_one).await.unwrap(), []);
 }
 
 pub async fn a_number_leads_to_its_order(world: World) {

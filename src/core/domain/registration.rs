@@ -180,6 +180,9 @@ pub struct Registration {
     pub updated_at: Timestamp,
 }
 
+/// The evidence of a live registration about which the provider tells something else than our record.
+pub const CONTRADICTED: &str = "contradicted";
+
 impl Registration {
     /// An intent to register, to be committed before the call.
     #[must_use]
@@ -213,10 +216,12 @@ impl Registration {
         }
     }
 
-    /// The form may be shown only while the one registration waits for the payer.
+    /// The form may be shown only while the one registration waits for the payer, and for the sum that
+    /// we asked for.
     #[must_use]
     pub fn open_form(&self) -> Option<&str> {
-        if self.state == RegistrationState::Live { self.form_url.as_deref() } else { None }
+        let open = self.state == RegistrationState::Live && self.evidence != CONTRADICTED;
+        if open { self.form_url.as_deref() } else { None }
     }
 }
 

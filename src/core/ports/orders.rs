@@ -178,6 +178,7 @@ pub struct OrderQuery {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskQuery {
+    pub order: Option<OrderId>,
     pub state: Option<TaskState>,
     pub limit: usize,
     pub after: Option<(Timestamp, TaskId)>,

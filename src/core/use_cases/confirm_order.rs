@@ -8,7 +8,9 @@ use crate::core::domain::registration::Provider;
 use crate::core::domain::task::{TaskError, TaskState};
 use crate::core::ports::call::Call;
 use crate::core::ports::events::Event;
-use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, decide};
+use crate::core::ports::orders::{
+    Also, Reads, Scene, Scope, StorageError, TaskQuery, decide,
+};
 use crate::core::ports::payment::PaymentSystemUnavailableError;
 use crate::core::use_cases::run_tasks::{
     Begun, Client, LOOK_AGAIN, Reply, Rested, Run, RunTasks, TOO_SHORT,
@@ -165,8 +167,21 @@ impl ConfirmOrder {
                 self.tasks.watch.work_is_due();
                 Accepted::Answer(Confirmation::Queued { task_id, retry_after })
             }
+            Confirmed::InReview => {
+                let task_id = self.in_review(ask.order_id).await?;
+                let task_id = task_id.ok_or(ConfirmError::NotConfirmable(to))?;
+                Accepted::Answer(Confirmation::Queued { task_id, retry_after })
+            }
             Confirmed::Refused(status) => return Err(ConfirmError::NotConfirmable(status)),
         })
+    }
+
+    /// The task by which a person learned of the order.
+    async fn in_review(&self, order: OrderId) -> Result<Option<TaskId>, StorageError> {
+        let state = Some(TaskState::Review);
+        let query = TaskQuery { order: Some(order), state, limit: 1, after: None };
+        let found = self.tasks.store.tasks(&query).await?;
+        Ok(found.first().map(|task| task.id))
     }
 }
 

@@ -105,7 +105,11 @@ impl Mutation {
         request: &ClaimRequest,
     ) -> Result<Vec<Claimed>, StorageError> {
         if self.is(Mutant::LeaseIgnored) {
-            let running = TaskQuery { state: Some(TaskState::Running), limit: 10, after: None };
+            let running = TaskQuery {
+                state: Some(TaskState::Running),
+                limit: 10,
+                ..TaskQuery::default()
+            };
             for task in world.store.tasks(&running).await? {
                 let run_out: Decide = Box::new(move |dossier: &mut Dossier, scene: &Scene| {
                     let held = dossier.tasks.iter_mut().filter_map(|task| task.lease.as_mut());

@@ -12,7 +12,7 @@ use crate::adapters::r#in::http::problem::Problem;
 use crate::adapters::r#in::http::tasks::{ResultBody, TaskBody};
 use crate::adapters::r#in::http::visit::Visit;
 use crate::core::domain::dossier::OperatorFinding;
-use crate::core::domain::ids::TaskId;
+use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::task::{Task, TaskState};
 use crate::core::ports::orders::{Scope, TaskQuery};
 use crate::core::use_cases::operate_tasks::Operation;
@@ -26,6 +26,7 @@ use tracing::Instrument;
 
 const LONGEST_REASON: usize = 500;
 
+const BAD_ORDER: Text = Text::new("must be an order's id", "должно быть номером заказа");
 const BAD_STATUS: Text = Text::new("must be a status of a task", "должно быть состоянием задачи");
 const BAD_FINDING: Text =
     Text::new("must be executed or not_executed", "должно быть executed или not_executed");
@@ -49,12 +50,13 @@ pub async fn list(
     visit: Visit,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let mut params = Params::read(&uri, &["status", "limit", "cursor"]);
+    let mut params = Params::read(&uri, &["order_id", "status", "limit", "cursor"]);
+    let order = params.take("order_id", OrderId::parse, BAD_ORDER);
     let state = params.take("status", TaskState::parse, BAD_STATUS);
     let after = params.take("cursor", Cursor::decode_task, BAD_CURSOR);
     let limit = params.limit();
     params.finish()?;
-    let query = TaskQuery { state, limit: limit + 1, after };
+    let query = TaskQuery { order, state, limit: limit + 1, after };
     let mut found = desk.operate_tasks.list(&query).await?;
     let more = found.len() > limit;
     found.truncate(limit);

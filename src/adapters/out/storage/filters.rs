@@ -1,6 +1,7 @@
 //! Lists with optional filters. Each filter is a term of its own, so that the database sees which
 //! index fits; parameters keep their numbers whichever terms are there.
 
+use crate::core::domain::ids::OrderId;
 use crate::core::ports::orders::{OrderQuery, Scope, TaskQuery};
 use uuid::Uuid;
 
@@ -56,6 +57,8 @@ pub struct TaskFilter {
     pub after: Option<(i64, i64)>,
     /// `$4`
     pub limit: i64,
+    /// `$5`
+    pub order: Option<Uuid>,
 }
 
 impl TaskFilter {
@@ -64,14 +67,19 @@ impl TaskFilter {
             state: query.state.map(|state| state.as_str()),
             after: query.after.map(|(at, id)| (at.micros(), id.get())),
             limit: i64::try_from(query.limit).unwrap_or(i64::MAX),
+            order: query.order.map(OrderId::uuid),
         }
     }
 
-    /// `select` reads from `tasks t` and has a condition already.
-    pub fn sql(&self, select: &str) -> String {
+    /// `select` reads from `tasks t` and has a condition already; `order` is how the database writes the
+    /// fifth parameter.
+    pub fn sql(&self, select: &str, order: &str) -> String {
         let mut sql = select.to_owned();
         if self.state.is_some() {
             sql += " AND t.state = $1";
+        }
+        if self.order.is_some() {
+            sql += &format!(" AND t.order_id = {order}");
         }
         if self.after.is_some() {
             sql += " AND (t.created_at, t.id) < ($2, $3)";

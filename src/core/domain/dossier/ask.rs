@@ -34,6 +34,8 @@ pub enum Confirmed {
     Begun(Step),
     /// Queued as wished, without a call.
     Queued,
+    /// The provider contradicts our record: a person looks at it, under a task that is over.
+    InReview,
     Refused(OrderStatus),
 }
 
@@ -102,8 +104,7 @@ impl Dossier {
         {
             return Confirmed::Form { provider: open.provider, form_url: form_url.to_owned() };
         }
-        self.visible_task()
-            .map_or(Confirmed::Refused(self.order.status), |task| Confirmed::Running(task.id))
+        self.visible_task().map_or(Confirmed::InReview, |task| Confirmed::Running(task.id))
     }
 
     /// The same decision once more, after a commit of unknown fate turned out to be done.

@@ -3,7 +3,7 @@
 
 use super::Dossier;
 use super::step::{Action, Note, Outcome, Step};
-use crate::core::domain::registration::{Ending, Registration, RegistrationState};
+use crate::core::domain::registration::{CONTRADICTED, Ending, Registration, RegistrationState};
 use crate::core::domain::report::{PaymentReport, ReportedStatus};
 use crate::core::domain::timestamp::Timestamp;
 
@@ -98,6 +98,9 @@ impl Registration {
         match outcome {
             Outcome::Found(report) => {
                 if self.contradicts(report) {
+                    if self.state == RegistrationState::Live {
+                        CONTRADICTED.clone_into(&mut self.evidence);
+                    }
                     notes.push(Note::Mismatch { provider: self.provider });
                     return;
                 }

@@ -210,6 +210,7 @@ impl State {
     pub fn tasks(&self, query: &TaskQuery) -> Vec<Task> {
         let wanted = |task: &&Task| {
             query.state.is_none_or(|state| state == task.state)
+                && query.order.is_none_or(|order| order == task.order_id)
                 && query.after.is_none_or(|after| (task.created_at, task.id) < after)
         };
         let mut found: Vec<&Task> = self.tasks.values().filter(wanted).collect();

@@ -155,11 +155,12 @@ impl OrderStore for PgStore {
 
     async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
         let filter = TaskFilter::new(query);
-        let sql = AssertSqlSafe(filter.sql(sql::SELECT_TASK));
+        let sql = AssertSqlSafe(filter.sql(sql::SELECT_TASK, "$5::uuid"));
         let mut arguments = bound([filter.state.map(str::to_owned)]);
         bind(&mut arguments, filter.after.map(|(at, _)| at));
         bind(&mut arguments, filter.after.map(|(_, id)| id));
         bind(&mut arguments, filter.limit);
+        bind(&mut arguments, filter.order.map(|id| id.to_string()));
         let rows = self.rows(sql.into_sql_str(), arguments).await?;
         rows.iter().map(|row| read::<TaskRow>(json(row)?)?.restore()).collect()
     }

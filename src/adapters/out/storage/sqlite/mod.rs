@@ -174,12 +174,13 @@ impl OrderStore for SqliteStore {
 
     async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
         let filter = TaskFilter::new(query);
-        let sql = filter.sql(sql::SELECT_TASK);
+        let sql = filter.sql(sql::SELECT_TASK, "$5");
         let rows = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql))
             .bind(filter.state)
             .bind(filter.after.map(|(at, _)| at))
             .bind(filter.after.map(|(_, id)| id))
             .bind(filter.limit)
+            .bind(filter.order.map(|id| id.as_bytes().to_vec()))
             .fetch_all(&self.readers);
         let found = self.read(rows).await?;
         found.iter().map(|json| read::<TaskRow>(json)?.restore()).collect()

@@ -49,9 +49,13 @@ fn polls_that_ended_in_a_review_are_taken_up_again_by_a_person() {
     case.tell(&query, found(&other, ReportedStatus::Paid));
     assert_eq!(case.own_task().state, TaskState::Review);
     assert!(case.dossier.unfinished(TaskKind::SyncPayment).is_none());
+    assert_eq!(case.confirm(), Confirmed::InReview, "nobody pays by a form that is in doubt");
     let nothing = Err(OperatorRefused::NothingUnknown);
     assert_eq!(resolve(&mut case, OperatorFinding::NotExecuted), nothing, "it is alive");
     assert_eq!(resolve(&mut case, OperatorFinding::Executed), Ok(()));
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Pending));
+    assert!(matches!(case.confirm(), Confirmed::Form { .. }), "the provider has come round");
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Paid));
     assert_eq!(case.status(), OrderStatus::Paid);
