@@ -102,6 +102,9 @@ impl Bank {
 
     fn register(&self, world: &Arc<World>, number: &str, amount: Money) -> Answer {
         if let Some(known) = self.payment(number) {
+            if world.strikes(Fault::RefusedRepeat, &self.dice) {
+                return Answer::Refused(Concern::Order);
+            }
             return match self.provider {
                 Provider::OdnaKassa
                     if known.standing == Standing::Pending && known.told == amount =>

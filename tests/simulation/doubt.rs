@@ -3,7 +3,7 @@
 
 use super::world::World;
 use order_service::core::domain::dossier::Dossier;
-use order_service::core::domain::registration::{Provider, RegistrationState};
+use order_service::core::domain::registration::{Ending, Provider, RegistrationState};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -18,13 +18,15 @@ pub struct Doubts(Mutex<BTreeMap<String, Doubt>>);
 struct Doubt {
     order: usize,
     open: bool,
+    /// Its payment is paid or over: no repeat of the number can begin another.
+    settled: bool,
     /// Answers "no such order" since it was last decided to send the number.
     not_found: usize,
 }
 
 impl Doubt {
     fn about(order: usize) -> Self {
-        Self { order, open: false, not_found: 0 }
+        Self { order, open: false, settled: false, not_found: 0 }
     }
 }
 
@@ -33,6 +35,8 @@ impl Doubt {
 pub enum Told {
     /// Certain, one way or the other.
     Truth,
+    /// Certain, and for ever.
+    Settled,
     NotFound,
     /// This send did nothing; an earlier one may have.
     Nothing {
@@ -55,6 +59,7 @@ impl Doubts {
             let doubt = all.entry(number.to_owned()).or_insert(Doubt::about(order));
             match told {
                 Told::Truth => doubt.open = false,
+                Told::Settled => (doubt.open, doubt.settled) = (false, true),
                 Told::NotFound => doubt.not_found += 1,
                 Told::Nothing { before } => doubt.open &= before,
             }
@@ -71,28 +76,35 @@ pub fn sends(world: &World, provider: Provider, number: &str) -> bool {
     }
     world.bank(provider).doubts.with(|all| {
         let doubt = all.entry(number.to_owned()).or_insert(Doubt::about(order));
-        std::mem::replace(&mut doubt.open, true)
+        let settled = doubt.settled;
+        std::mem::replace(&mut doubt.open, !settled)
     })
 }
 
 /// A decision was committed. Where a number has no key, it goes again only after the grace, and after
-/// enough answers that it is not known.
+/// enough answers that it is not known; and so is it given up, where its repeat was refused.
 pub fn decided(world: &World, before: &Dossier, after: &Dossier) {
-    for new in after.registrations.iter().filter(|r| r.provider == Provider::Sber) {
+    for new in &after.registrations {
         let old = before.registration(new.provider, new.sequence);
         let armed = new.sent_at != old.and_then(|old| old.sent_at);
-        let unknown = old.filter(|old| armed && old.state == RegistrationState::Unknown);
+        let unknown = old.filter(|old| old.state == RegistrationState::Unknown);
+        let refused = new.ending == Some(Ending::Refused);
         let not_found =
             world.bank(new.provider).doubts.with(|all| match all.get_mut(new.number.as_str()) {
-                Some(doubt) if armed => std::mem::take(&mut doubt.not_found),
-                Some(doubt) => doubt.not_found,
+                Some(doubt) => {
+                    doubt.open &= !(unknown.is_some() && refused);
+                    if armed { std::mem::take(&mut doubt.not_found) } else { doubt.not_found }
+                }
                 None => 0,
             });
-        let (Some(old), Some(now)) = (unknown, new.sent_at) else { continue };
+        let again = armed && new.provider == Provider::Sber;
+        let (Some(old), true) = (unknown, again || refused) else { continue };
+        let now = new.sent_at.filter(|_| armed).unwrap_or(world.now());
         let passed = old.sent_at.map_or(Duration::MAX, |sent| now.since(sent));
         if passed <= world.plan.policy.unknown_grace || not_found < NOT_FOUND_ENOUGH {
             let number = world.number(new.number.as_str());
-            let what = format!("{number} again after {passed:?} and {not_found} answers");
+            let word = if armed { "again" } else { "given up" };
+            let what = format!("{number} {word} after {passed:?} and {not_found} answers");
             world.chronicle.violated("the same number only after the grace", what);
         }
     }

@@ -24,6 +24,8 @@ pub enum Fault {
     ReadLag,
     /// The provider refuses an order, or for a while our account.
     Refusal,
+    /// The provider refuses a number that it has already, instead of saying so.
+    RefusedRepeat,
     /// The provider tells another amount than was asked.
     Mismatch,
     /// A payer pays a form that the provider called over.
@@ -50,10 +52,12 @@ pub enum Fault {
     Refund,
     /// Clients go away before the answer.
     HangUp,
+    /// An operator lets tasks run, gives them up, and answers what is unknown by looking at the ledgers.
+    Operator,
 }
 
 impl Fault {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::Slow,
         Self::Loss,
         Self::Hang,
@@ -64,6 +68,7 @@ impl Fault {
         Self::Outage,
         Self::ReadLag,
         Self::Refusal,
+        Self::RefusedRepeat,
         Self::Mismatch,
         Self::Revival,
         Self::Callbacks,
@@ -78,6 +83,7 @@ impl Fault {
         Self::Cancel,
         Self::Refund,
         Self::HangUp,
+        Self::Operator,
     ];
 
     /// Its place among all, for the plan's intensities.

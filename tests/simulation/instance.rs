@@ -19,6 +19,7 @@ use order_service::core::ports::orders::OrderStore;
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
+use order_service::core::use_cases::operate_tasks::OperateTasks;
 use order_service::core::use_cases::payment_router::PaymentRouter;
 use order_service::core::use_cases::place_order::PlaceOrder;
 use order_service::core::use_cases::poll_task::PollTask;
@@ -87,6 +88,7 @@ pub struct Instance {
     pub refund: RefundOrder,
     pub poll: PollTask,
     pub show: ShowOrder,
+    pub operate: OperateTasks,
     pub receive: ReceiveCallback,
     stop: CancellationToken,
     tracker: TaskTracker,
@@ -144,6 +146,7 @@ impl Instance {
             refund: RefundOrder { tasks: Arc::clone(&tasks) },
             poll: PollTask { store: Arc::clone(&tasks.store), watch: Arc::clone(&tasks.watch) },
             show: ShowOrder { store: Arc::clone(&tasks.store) },
+            operate: OperateTasks { tasks: Arc::clone(&tasks) },
             receive: ReceiveCallback { tasks, clock, unsigned: UnsignedHints::default() },
             stop: CancellationToken::new(),
             tracker: TaskTracker::new(),

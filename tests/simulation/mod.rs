@@ -17,6 +17,7 @@ mod fleet;
 mod instance;
 mod judgement;
 mod mutants;
+mod operator;
 mod payer;
 mod plan;
 mod port;

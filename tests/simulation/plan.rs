@@ -105,6 +105,7 @@ fn grades(fault: Fault) -> &'static [f64] {
     match fault {
         Fault::Repeat | Fault::Refund => &[0.0, 0.3, 0.6, 1.0],
         Fault::Cancel => &[0.0, 0.0, 0.1, 0.5],
+        Fault::Operator => &[0.0, 0.0, 0.3, 1.0],
         Fault::Stall => &[0.0, 0.0, 0.02, 0.06],
         Fault::Mismatch => &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05, 0.3],
         Fault::Slow
@@ -117,6 +118,7 @@ fn grades(fault: Fault) -> &'static [f64] {
         | Fault::Outage
         | Fault::ReadLag
         | Fault::Refusal
+        | Fault::RefusedRepeat
         | Fault::Revival
         | Fault::Callbacks
         | Fault::Forgery

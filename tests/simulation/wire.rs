@@ -8,7 +8,7 @@ use super::world::World;
 use order_service::adapters::resilience::outcome::Failed;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::registration::Provider;
-use order_service::core::domain::report::PaymentReport;
+use order_service::core::domain::report::{PaymentReport, ReportedStatus};
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::ports::payment::{Concern, PaymentError, Rejection};
 use order_service::core::ports::unavailable::{Cause, NoAnswer};
@@ -165,9 +165,12 @@ fn hear(line: &Line, request: &Request, before: bool, result: &Result<Answer, No
     let registers = matches!(request, Request::Register { .. });
     let queries = matches!(request, Request::Query { .. });
     match result {
+        Ok(Answer::Found(report)) if report.status != ReportedStatus::Pending => {
+            doubts.told(order, number, Told::Settled);
+        }
         Ok(Answer::Registered { .. } | Answer::Found(_)) => doubts.told(order, number, Told::Truth),
-        Ok(Answer::Refused(Concern::Order)) if registers => doubts.told(order, number, Told::Truth),
-        Ok(Answer::Refused(Concern::Account)) if registers => {
+        // What is refused did nothing; a send before it may have.
+        Ok(Answer::Refused(_)) if registers => {
             doubts.told(order, number, Told::Nothing { before });
         }
         Ok(Answer::NotFound) if queries => doubts.told(order, number, Told::NotFound),

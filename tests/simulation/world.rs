@@ -7,7 +7,7 @@ use super::dice::Dice;
 use super::faults::Fault;
 use super::fleet::Fleet;
 use super::plan::Plan;
-use super::{Options, Report, Tally, judgement};
+use super::{Options, Report, Tally, judgement, operator};
 use order_service::adapters::out::storage::MemoryStore;
 use order_service::core::domain::ids::{OrderId, TaskId};
 use order_service::core::domain::money::Money;
@@ -15,7 +15,7 @@ use order_service::core::domain::registration::Provider;
 use order_service::core::domain::task::{Task, TaskError, TaskState};
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::ports::clock::Clock;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,6 +55,8 @@ pub struct Records {
     pub keys: BTreeMap<String, OrderId>,
     /// Keys that refunds were asked with.
     pub refund_keys: BTreeMap<String, OrderId>,
+    /// Refunds for late money that the operator let go.
+    pub released: BTreeSet<TaskId>,
     /// Answered 202.
     pub promised: BTreeMap<TaskId, OrderId>,
     pub finals: BTreeMap<TaskId, Final>,
@@ -92,12 +94,13 @@ impl World {
         let clients: Vec<_> = (0..world.plan.orders)
             .map(|place| tokio::spawn(client::shop(Arc::clone(&world), place)))
             .collect();
+        let operator = tokio::spawn(operator::watch_over(Arc::clone(&world)));
         sleep(world.plan.chaos).await;
         world.healed.store(true, Ordering::Relaxed);
         world.chronicle.note(|| "everything heals".to_owned());
         world.fleet.settle(&world).await;
-        for client in clients {
-            // A client that panicked is told by the panic hook.
+        for client in clients.into_iter().chain([operator]) {
+            // Whoever panicked is told of by the panic hook.
             let _ = client.await;
         }
         judgement::until_quiet(&world).await;

@@ -8,9 +8,7 @@ use crate::core::domain::registration::Provider;
 use crate::core::domain::task::{TaskError, TaskState};
 use crate::core::ports::call::Call;
 use crate::core::ports::events::Event;
-use crate::core::ports::orders::{
-    Also, Reads, Scene, Scope, StorageError, TaskQuery, decide,
-};
+use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, TaskQuery, decide};
 use crate::core::ports::payment::PaymentSystemUnavailableError;
 use crate::core::use_cases::run_tasks::{
     Begun, Client, LOOK_AGAIN, Reply, Rested, Run, RunTasks, TOO_SHORT,

@@ -40,10 +40,12 @@ pub enum Mutant {
     LeaseIgnored,
     /// The queue's limit is not looked at.
     QueueUnbounded,
+    /// The refusal of a repeat is taken for word of the send before it.
+    RefusedRepeatIsDead,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::FailoverAfterTimeout,
         Self::ResendBeforeGrace,
         Self::NotFoundIsDead,
@@ -58,6 +60,7 @@ impl Mutant {
         Self::RefundRepeated,
         Self::LeaseIgnored,
         Self::QueueUnbounded,
+        Self::RefusedRepeatIsDead,
     ];
 }
 

@@ -55,6 +55,7 @@ impl Mutation {
             Some(Mutant::CallbackBelieved) => believing(dossier, scene, &mut decide),
             Some(Mutant::ConfirmTwice) => confirming_twice(dossier, scene, &mut decide),
             Some(Mutant::PollForgotten) => forgetting(dossier, scene, &mut decide),
+            Some(Mutant::RefusedRepeatIsDead) => burying(dossier, scene, &mut decide),
             Some(
                 Mutant::FailoverAfterTimeout
                 | Mutant::ResendBeforeGrace
@@ -105,11 +106,8 @@ impl Mutation {
         request: &ClaimRequest,
     ) -> Result<Vec<Claimed>, StorageError> {
         if self.is(Mutant::LeaseIgnored) {
-            let running = TaskQuery {
-                state: Some(TaskState::Running),
-                limit: 10,
-                ..TaskQuery::default()
-            };
+            let running =
+                TaskQuery { state: Some(TaskState::Running), limit: 10, ..TaskQuery::default() };
             for task in world.store.tasks(&running).await? {
                 let run_out: Decide = Box::new(move |dossier: &mut Dossier, scene: &Scene| {
                     let held = dossier.tasks.iter_mut().filter_map(|task| task.lease.as_mut());
@@ -175,5 +173,16 @@ fn forgetting(dossier: &mut Dossier, scene: &Scene, decide: &mut Decide) -> Also
     dossier
         .tasks
         .retain(|task| hinted || task.kind != TaskKind::SyncPayment || known.contains(&task.id));
+    also
+}
+
+fn burying(dossier: &mut Dossier, scene: &Scene, decide: &mut Decide) -> Also {
+    let also = decide(dossier, scene);
+    for registration in &mut dossier.registrations {
+        if registration.evidence == "refused_again" {
+            registration.state = RegistrationState::Dead;
+            registration.ending = Some(Ending::Refused);
+        }
+    }
     also
 }

@@ -105,7 +105,7 @@ impl Registration {
                     return;
                 }
                 self.hinted = false;
-                self.believe(report, taken, now, notes);
+                self.believe(step.at, report, taken, now, notes);
             }
             Outcome::NotFound => {
                 self.hinted = false;
@@ -135,6 +135,7 @@ impl Registration {
 
     fn believe(
         &mut self,
+        asked: Timestamp,
         report: &PaymentReport,
         taken: bool,
         now: Timestamp,
@@ -165,9 +166,14 @@ impl Registration {
                 let ours = ending == Ending::Declined && self.cancel_sent_at.is_some();
                 self.die(if ours { Ending::Cancelled } else { ending });
             }
-            // Reversed after it was paid: all of it went back.
+            // Reversed after it was paid: all of it went back. An answer to a question from before may
+            // tell of the form, which was called over and paid all the same.
             (ReportedStatus::Over(Ending::Cancelled), Paid | Surplus) => {
-                self.refunded = self.amount
+                if self.paid_at.is_some_and(|paid| asked > paid) {
+                    self.refunded = self.amount;
+                } else {
+                    self.hinted = true;
+                }
             }
             (ReportedStatus::Strange, _) => notes.push(Note::Strange { provider: self.provider }),
             (ReportedStatus::Pending | ReportedStatus::Over(_), _) => {}

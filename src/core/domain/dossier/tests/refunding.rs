@@ -51,6 +51,30 @@ fn a_partial_refund_leaves_the_rest() {
 }
 
 #[test]
+fn a_reversal_gives_everything_back_but_not_by_news_from_before_the_payment() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let asked_early = Step { action: Action::Query, at: case.now, ..step };
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Paid));
+    let (now, over) = (case.now, ReportedStatus::Over(Ending::Cancelled));
+    case.dossier.learn(&asked_early, &found(&asked_early, over), now);
+    assert_eq!(
+        case.status(),
+        OrderStatus::Paid,
+        "a form that was called over was paid all the same"
+    );
+    assert!(case.dossier.registrations[0].hinted, "the provider is asked what is true now");
+    case.pass(5);
+    let asked_late = Step { at: case.now, ..asked_early };
+    let now = case.now;
+    case.dossier.learn(&asked_late, &found(&asked_late, over), now);
+    assert_eq!(case.status(), OrderStatus::Refunded);
+    assert!(!case.dossier.registrations[0].hinted);
+}
+
+#[test]
 fn refunds_of_one_order_run_one_at_a_time() {
     let mut case = paid();
     sent(&mut case, Some(1));

@@ -1,0 +1,88 @@
+//! The operator: lets tasks run, gives them up, and answers what is unknown by looking at the ledgers,
+//! as a person would who has called the bank.
+
+use super::audit::all_tasks;
+use super::dice::Dice;
+use super::faults::Fault;
+use super::instance::Instance;
+use super::world::World;
+use order_service::core::domain::dossier::OperatorFinding;
+use order_service::core::domain::registration::RegistrationState;
+use order_service::core::domain::task::{Reason, Task, TaskKind, TaskState};
+use order_service::core::ports::orders::{OrderStore, Scope};
+use order_service::core::use_cases::operate_tasks::Operation;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+/// A person who says that nothing was executed has waited until nothing can be under way any more: a
+/// lease, the longest call, and what a network may keep.
+const NOTHING_UNDER_WAY: Duration = Duration::from_secs(300);
+
+/// Through the chaos and some time after it.
+pub async fn watch_over(world: Arc<World>) {
+    let dice = Dice::new(world.seed, "operator", 0);
+    let rounds = if world.destined(Fault::Operator, &dice) { dice.between(1, 12) } else { 0 };
+    for _ in 0..rounds {
+        sleep(dice.up_to(world.plan.chaos / 4)).await;
+        let tasks = all_tasks(&world).await;
+        if tasks.is_empty() {
+            continue;
+        }
+        let task = tasks[dice.below(tasks.len())].clone();
+        let Some(operation) = intention(&world, &dice, &task).await else { continue };
+        if let Some(instance) = world.fleet.any(&dice) {
+            operate(&world, &instance, &task, operation).await;
+        }
+    }
+}
+
+/// What a reasonable person does about a task, if anything.
+async fn intention(world: &World, dice: &Dice, task: &Task) -> Option<Operation> {
+    match dice.below(4) {
+        0 => Some(Operation::Cancel),
+        1 => Some(Operation::Retry),
+        2.. => {
+            let finding = truth(world, task).await?;
+            Some(Operation::Resolve { finding, reason: "the ledger says so".to_owned() })
+        }
+    }
+}
+
+/// What the ledger says about the order's registration whose outcome is open.
+async fn truth(world: &World, task: &Task) -> Option<OperatorFinding> {
+    let dossier = world.store.dossier(task.order_id, &Scope::Anyone).await.ok()??;
+    let open = dossier.open_registration()?;
+    if world.bank(open.provider).payment(open.number.as_str()).is_some() {
+        return Some(OperatorFinding::Executed);
+    }
+    let old = open.sent_at.is_none_or(|sent| world.now() > sent + NOTHING_UNDER_WAY);
+    let unknown = open.state == RegistrationState::Unknown;
+    (old && unknown).then_some(OperatorFinding::NotExecuted)
+}
+
+async fn operate(world: &World, instance: &Arc<Instance>, task: &Task, operation: Operation) {
+    let releases = task.kind == TaskKind::RefundPayment && task.reason == Some(Reason::Operator);
+    if operation == Operation::Retry && releases {
+        world.records().released.insert(task.id);
+    }
+    let (name, id, wanted) = (world.task_name(task.id), task.id, operation.clone());
+    world.chronicle.note(|| format!("the operator says of {name}: {wanted:?}"));
+    let (reply, answer) = oneshot::channel();
+    let server = Arc::clone(instance);
+    instance.serve(async move {
+        // An operator whose instance has died looks again.
+        let _ = reply.send(server.operate.run(id, operation).await);
+    });
+    let answer = instance.answer(answer).await;
+    world.chronicle.note(|| format!("the operator is told of {name}: {answer:?}"));
+    if answer == Some(Ok(())) && task.state.is_final() && !resolves(&wanted) {
+        let what = format!("{name} {} {wanted:?}", TaskState::as_str(task.state));
+        world.chronicle.violated("final answers stay", what);
+    }
+}
+
+fn resolves(operation: &Operation) -> bool {
+    matches!(operation, Operation::Resolve { .. })
+}
