@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod metrics_page;
+
+use metrics_page::{Scrape, page, table, words};
 use order_service::adapters::metrics::{BuildInfo, Metrics, labels};
 use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig};
 use order_service::adapters::resilience::clock::Clock;
@@ -22,63 +25,11 @@ use order_service::core::ports::events::{
 use order_service::core::ports::systems::{Probed, SystemHealth};
 use order_service::core::ports::traffic::{Exchange, Shed, Traffic};
 use order_service::core::ports::unavailable::{Cause, System};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// A page of samples: each series by its name and labels, as text has it.
-struct Scrape {
-    samples: BTreeMap<String, f64>,
-    types: BTreeMap<String, String>,
-}
-
-impl Scrape {
-    fn of(metrics: &Metrics) -> Self {
-        let text = metrics.render();
-        let types = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))
-            .map(|(name, kind)| (name.to_owned(), kind.to_owned()))
-            .collect();
-        let samples = text
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| line.rsplit_once(' '))
-            .map(|(series, value)| (series.to_owned(), value.parse().unwrap()))
-            .collect();
-        Self { samples, types }
-    }
-
-    fn value(&self, series: &str) -> f64 {
-        *self.samples.get(series).unwrap_or_else(|| panic!("no series {series}"))
-    }
-
-    /// (family, label, value) of every sample but a histogram's buckets' edges.
-    fn labels(&self) -> BTreeSet<(&str, &str, &str)> {
-        let mut seen = BTreeSet::new();
-        for series in self.samples.keys() {
-            let (name, rest) = series.split_once('{').unwrap_or((series, "}"));
-            let family = self.family(name);
-            for pair in rest.trim_end_matches('}').split(',').filter(|pair| !pair.is_empty()) {
-                let (label, value) = pair.split_once('=').unwrap();
-                if label != "le" {
-                    seen.insert((family, label, value.trim_matches('"')));
-                }
-            }
-        }
-        seen
-    }
-
-    fn family<'a>(&self, name: &'a str) -> &'a str {
-        ["_bucket", "_sum", "_count"]
-            .iter()
-            .filter_map(|suffix| name.strip_suffix(suffix))
-            .find(|family| self.types.get(*family).is_some_and(|kind| kind == "histogram"))
-            .unwrap_or(name)
-    }
-}
 
 #[derive(Debug)]
 struct Probe(System, Probed);
@@ -91,6 +42,10 @@ impl SystemHealth for Probe {
     fn look(&self) -> Probed {
         self.1
     }
+}
+
+fn scrape(metrics: &Metrics) -> Scrape {
+    Scrape::read(&metrics.render())
 }
 
 fn metrics() -> Arc<Metrics> {
@@ -132,48 +87,14 @@ fn exchange<'a>(route: &'a str, status: u16, code: Option<&'static str>) -> Exch
     Exchange { method: "GET", route: Some(route), status, took: SECOND, code }
 }
 
-fn page() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md");
-    std::fs::read_to_string(path).unwrap()
-}
-
-/// The rows of the page's table under `heading`, each cell without its backquotes.
-fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
-    let section = page.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
-    let cells = |line: &str| {
-        let line = line.trim().trim_matches('|').replace('`', "");
-        line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
-    };
-    let rows = section.lines().filter(|line| line.starts_with("| `"));
-    rows.map(cells).collect()
-}
-
-fn words(cell: &str) -> BTreeSet<&str> {
-    cell.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "–").collect()
-}
-
 #[tokio::test]
 async fn the_page_lists_every_family_with_its_type_and_labels() {
-    let scrape = Scrape::of(&busy());
-    let labels = scrape.labels();
-    let labels_of = |family: &str| -> BTreeSet<&str> {
-        labels.iter().filter(|(name, ..)| *name == family).map(|(_, label, _)| *label).collect()
-    };
-    let page = page();
-    let rows = table(&page, "Families");
-    for row in &rows {
-        let [name, kind, told, ..] = row.as_slice() else { panic!("{row:?}") };
-        assert_eq!(scrape.types.get(name), Some(kind), "{name}");
-        assert_eq!(labels_of(name), words(told), "{name}");
-    }
-    let told: BTreeSet<&str> = rows.iter().map(|row| row[0].as_str()).collect();
-    let shown: BTreeSet<&str> = scrape.types.keys().map(String::as_str).collect();
-    assert_eq!(shown, told);
+    scrape(&busy()).assert_as_told();
 }
 
 #[tokio::test]
 async fn the_page_lists_every_value_of_a_closed_label() {
-    let scrape = Scrape::of(&busy());
+    let scrape = scrape(&busy());
     let labels = scrape.labels();
     let page = page();
     for row in table(&page, "Closed sets") {
@@ -211,7 +132,7 @@ fn every_problem_of_the_door_has_a_series() {
 
 #[tokio::test]
 async fn the_page_tells_the_edges_of_every_histogram() {
-    let scrape = Scrape::of(&busy());
+    let scrape = scrape(&busy());
     let page = page();
     let rows = table(&page, "Buckets");
     let mut told = BTreeSet::new();
@@ -266,7 +187,7 @@ async fn what_the_core_tells_is_counted() {
     ] {
         metrics.record(&event);
     }
-    let scrape = Scrape::of(&metrics);
+    let scrape = scrape(&metrics);
     for series in [
         "orders_created_total",
         r#"order_amount_rub_bucket{le="500"}"#,
@@ -300,7 +221,7 @@ async fn requests_are_counted_by_their_route_and_nobody_invents_series() {
     metrics.ended(&exchange("/v1/orders/{id}", 503, Some("storage_unavailable")));
     metrics.ended(&Exchange { method: "BREW", route: None, ..exchange("", 404, Some("teapot")) });
     metrics.shed(Shed::Deadline);
-    let scrape = Scrape::of(&metrics);
+    let scrape = scrape(&metrics);
     for series in [
         r#"http_requests_total{method="GET",path="/v1/orders/{id}",status_class="5xx"}"#,
         r#"http_requests_total{method="_OTHER",path="unmatched",status_class="4xx"}"#,
@@ -320,10 +241,10 @@ async fn a_breaker_is_shown_as_it_stands_at_the_scrape() {
     let metrics = metrics();
     let config = BreakerConfig { min_requests: 2, open_jitter: 0.0, ..BreakerConfig::default() };
     let breaker = guards(&metrics, System::Sber, &config);
-    let gauge = |name: &str| Scrape::of(&metrics).value(&format!(r#"{name}{{system="sber"}}"#));
+    let gauge = |name: &str| scrape(&metrics).value(&format!(r#"{name}{{system="sber"}}"#));
     let info = |state: &str| {
         let series = format!(r#"circuit_breaker_state_info{{state="{state}",system="sber"}}"#);
-        Scrape::of(&metrics).value(&series)
+        scrape(&metrics).value(&series)
     };
     breaker.try_acquire().unwrap().record(Verdict::Failing, SECOND);
     assert!(gauge("circuit_breaker_window_failure_ratio").is_nan(), "one call proves nothing");
@@ -347,7 +268,7 @@ async fn a_breaker_is_shown_as_it_stands_at_the_scrape() {
     breaker.set_mode(order_service::adapters::resilience::breaker::Mode::ForcedOpen, None);
     assert_eq!((info("forced_open"), info("half_open")), (1.0, 0.0));
 
-    let scrape = Scrape::of(&metrics);
+    let scrape = scrape(&metrics);
     for series in [
         r#"circuit_breaker_transitions_total{from="closed",system="sber",to="open"}"#,
         r#"circuit_breaker_transitions_total{from="open",system="sber",to="half_open"}"#,
@@ -369,7 +290,7 @@ async fn what_the_guards_tell_is_counted() {
     metrics.bulkhead_waited(system, Duration::from_millis(2));
     metrics.bulkhead_rejected(system, BulkheadRejection::WaitTimeout);
     metrics.retried(system, RetryOutcome::Budget);
-    let scrape = Scrape::of(&metrics);
+    let scrape = scrape(&metrics);
     for series in [
         r#"circuit_breaker_calls_total{operation="register",outcome="failure",system="odnakassa"}"#,
         r#"external_call_duration_seconds_bucket{operation="register",outcome="failure",system="odnakassa",le="1"}"#,
@@ -391,7 +312,7 @@ fn an_exchange_with_a_partner_has_its_status_or_the_cause_that_there_is_none() {
     for (status, failure) in [(Some(302), None), (Some(503), None), (None, Some("timeout"))] {
         metrics.record(&exchanged("POST", status, failure));
     }
-    let scrape = Scrape::of(&metrics);
+    let scrape = scrape(&metrics);
     for (status, error) in [("302", ""), ("503", "503"), ("", "timeout")] {
         let series = format!(
             r#"http_client_request_duration_seconds_count{{error_type="{error}",http_request_method="POST",http_response_status_code="{status}",server_address="bank.example"}}"#
@@ -402,7 +323,7 @@ fn an_exchange_with_a_partner_has_its_status_or_the_cause_that_there_is_none() {
 
 #[tokio::test]
 async fn everything_is_there_at_zero_before_anything_happened() {
-    let scrape = Scrape::of(&metrics());
+    let scrape = scrape(&metrics());
     for series in [
         r#"retry_attempts_total{outcome="exhausted",system="catalog"}"#,
         r#"bulkhead_rejected_total{system="recommendations"}"#,

@@ -52,6 +52,7 @@ impl Partners {
             observer(),
             events(),
         )?;
+        declare_servers(config, metrics);
         let guarded =
             |system, breaker, semaphore| guard(config, metrics, system, breaker, semaphore);
         let controls = vec![
@@ -71,6 +72,18 @@ impl Partners {
         payments.sort_by_key(|port| rank(port.provider()).unwrap_or(usize::MAX));
         let (catalog, recommendations) = (Arc::new(catalog), Arc::new(recommendations));
         Ok(Self { payments, catalog, recommendations, controls })
+    }
+}
+
+/// By what methods each partner is asked: the series of its durations are there from the start.
+fn declare_servers(config: &Config, metrics: &Metrics) {
+    for (base_url, methods) in [
+        (&config.sber.base_url, &["POST"][..]),
+        (&config.odnakassa.base_url, &["GET", "POST"]),
+        (&config.catalog.base_url, &["GET"]),
+        (&config.recommendations.base_url, &["GET"]),
+    ] {
+        metrics.declare_server(base_url.host_str().unwrap_or_default(), methods);
     }
 }
 

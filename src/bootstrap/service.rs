@@ -146,6 +146,8 @@ fn probes(config: &Config, metrics: &Metrics) -> anyhow::Result<Vec<Arc<dyn Syst
             ttl: health.ttl,
             timeout: health.timeout,
         })?;
+        // The first look sends the first probe: who scrapes a moment later finds its finding.
+        probe.look();
         metrics.watch_health(Arc::new(probe.clone()));
         probes.push(Arc::new(probe));
     }
@@ -172,8 +174,9 @@ fn app(parts: &Parts) -> Arc<App> {
     };
     let limits = &parts.config.service.limits;
     parts.metrics.concurrency_limit(limits.max_inflight_requests);
-    for (method, route) in http::documented_routes() {
-        parts.metrics.declare_route(method, &route);
+    for documented in http::documented_routes() {
+        let http::Documented { method, route, successes } = documented;
+        parts.metrics.declare_route(method, &route, &successes);
     }
     let settings = Settings {
         request_timeout: limits.request_timeout,

@@ -3,7 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "../metrics_page/mod.rs"]
+mod metrics_page;
+
 mod deaths;
 mod journey;
+mod metrics;
 mod outages;
 mod service;

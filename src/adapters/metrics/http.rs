@@ -91,10 +91,20 @@ impl Http {
 }
 
 impl Metrics {
-    /// A route that is served: its counters exist before its first request.
-    pub fn declare_route(&self, method: &str, route: &str) {
+    /// A route that is served: its counters exist before its first request, and the durations of
+    /// its successes. Those of failures begin with the first of their kind.
+    pub fn declare_route(&self, method: &str, route: &str, successes: &[u16]) {
+        let method = http_method(method);
         for class in STATUS_CLASSES {
-            self.http.requests.with_label_values(&[http_method(method), route, class]);
+            self.http.requests.with_label_values(&[method, route, class]);
+        }
+        for status in successes {
+            self.http.durations.with_label_values(&[
+                method,
+                route,
+                status.to_string().as_str(),
+                "",
+            ]);
         }
     }
 

@@ -114,11 +114,11 @@ impl Watched {
             queue_depth: by_system("bulkhead_queue_depth", "Callers that wait for a place"),
             health_up: by_system(
                 "external_health_up",
-                "Whether the last health probe passed: 0 or 1; absent before the first",
+                "Whether the last health probe passed: 0 or 1; 0 before the first",
             ),
             health_age: ratio(
                 "external_health_probe_age_seconds",
-                "How old the last health probe is; absent before the first",
+                "How old the last health probe is; NaN before the first",
             ),
         };
         Self { gauges, subjects: Mutex::default() }
@@ -191,13 +191,14 @@ impl Gauges {
     }
 
     fn show_health(&self, name: &str, probed: Probed) {
+        // An age of 0 would say "just now"; a NaN is of no alert's interest.
         let (up, age) = match probed {
-            Probed::NotYet => return,
-            Probed::Up { age } => (1, age),
-            Probed::Down { age } => (0, age),
+            Probed::NotYet => (0, f64::NAN),
+            Probed::Up { age } => (1, age.as_secs_f64()),
+            Probed::Down { age } => (0, age.as_secs_f64()),
         };
         self.health_up.with_label_values(&[name]).set(up);
-        self.health_age.with_label_values(&[name]).set(age.as_secs_f64());
+        self.health_age.with_label_values(&[name]).set(age);
     }
 }
 

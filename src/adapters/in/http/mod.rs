@@ -43,7 +43,7 @@ mod openapi;
 
 pub use health::Readiness;
 pub use limits::Lifecycle;
-pub use openapi::{documented_routes, openapi_json};
+pub use openapi::{Documented, documented_routes, openapi_json};
 pub use return_url::ReturnUrls;
 pub use state::{App, Services, Settings, UseCases};
 

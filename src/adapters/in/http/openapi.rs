@@ -71,13 +71,30 @@ pub fn openapi_json() -> String {
     Document::openapi().to_pretty_json().expect("strings and numbers under string keys")
 }
 
-/// Every documented operation, as (method, route).
-pub fn documented_routes() -> Vec<(&'static str, String)> {
+/// A documented operation, with the statuses of its success.
+#[derive(Debug)]
+pub struct Documented {
+    pub method: &'static str,
+    pub route: String,
+    pub successes: Vec<u16>,
+}
+
+pub fn documented_routes() -> Vec<Documented> {
     let mut paths = Document::openapi().paths.paths;
     let routes = paths.iter_mut().flat_map(|(path, item)| {
-        operations(item).map(|(method, _)| (method, path.clone())).collect::<Vec<_>>()
+        let documented = |(method, operation): (&'static str, &mut Operation)| Documented {
+            method: if method == "get" { "GET" } else { "POST" },
+            route: path.clone(),
+            successes: successes(operation),
+        };
+        operations(item).map(documented).collect::<Vec<_>>()
     });
-    routes.map(|(method, path)| (if method == "get" { "GET" } else { "POST" }, path)).collect()
+    routes.collect()
+}
+
+fn successes(operation: &Operation) -> Vec<u16> {
+    let statuses = operation.responses.responses.keys().filter_map(|status| status.parse().ok());
+    statuses.filter(|status| (200..300).contains(status)).collect()
 }
 
 pub async fn openapi() -> Response {
