@@ -132,3 +132,34 @@ async fn a_refund_under_way_is_known_by_its_task() {
     let other = shop.act(&path, &[("idempotency-key", "r-2")]).await;
     assert_eq!((other.status.as_u16(), other.code()), (409, "refund_in_progress"));
 }
+
+#[tokio::test]
+async fn of_two_instances_that_are_asked_at_once_one_answers() {
+    let shop = Shop::open();
+    let id = shop.paid_order().await;
+    let path = format!("/v1/orders/{id}/refund");
+    let key = [("idempotency-key", "r-1")];
+    let first = shop.act(&path, &key).await;
+    assert_eq!(first.status, 200, "{}", first.json);
+    // The other looked for the key before the first was done, and at the order after it.
+    shop.store.early_looks.store(2, Ordering::Relaxed);
+    let second = shop.act(&path, &key).await;
+    assert_eq!((second.status.as_u16(), second.header("idempotency-replayed")), (200, "true"));
+    assert_eq!(second.bytes, first.bytes);
+
+    let first = place(&shop, "k-1", &one_item()).await;
+    shop.catalog.free.store(true, Ordering::Relaxed);
+    shop.store.early_looks.store(1, Ordering::Relaxed);
+    let second = place(&shop, "k-1", &one_item()).await;
+    assert_eq!((second.status.as_u16(), second.header("idempotency-replayed")), (201, "true"));
+    assert_eq!(second.bytes, first.bytes);
+}
+
+#[tokio::test]
+async fn a_refusal_that_cannot_be_kept_is_not_given() {
+    let shop = Shop::open();
+    let unknown = json!({"customer_id": "c-1", "items": [{"product_id": "gone", "quantity": 1}]});
+    shop.store.unkept.store(true, Ordering::Relaxed);
+    let reply = place(&shop, "k-1", &unknown).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (503, "storage_unavailable"));
+}

@@ -35,7 +35,7 @@ use order_service::core::use_cases::show_product::ShowProduct;
 use order_service::core::use_cases::watch::TaskWatch;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
@@ -109,6 +109,8 @@ impl Shop {
             store: MemoryStore::new(Arc::clone(&clock)),
             pulled: AtomicBool::new(false),
             corrupt: AtomicBool::new(false),
+            early_looks: AtomicUsize::new(0),
+            unkept: AtomicBool::new(false),
         });
         let (catalog, recommender) = (Arc::<Catalog>::default(), Arc::<Recommender>::default());
         let sber = Arc::new(Bank::new(Provider::Sber));

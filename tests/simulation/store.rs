@@ -231,7 +231,11 @@ impl OrderStore for SimStore {
         self.inner().find_reply(key).await
     }
 
-    async fn keep_reply(&self, key: IdempotencyKey, reply: KeptReply) -> Result<(), StorageError> {
+    async fn keep_reply(
+        &self,
+        key: IdempotencyKey,
+        reply: KeptReply,
+    ) -> Result<bool, StorageError> {
         self.reach().await?;
         self.inner().keep_reply(key, reply).await
     }

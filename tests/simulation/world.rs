@@ -55,6 +55,8 @@ pub struct Records {
     pub keys: BTreeMap<String, OrderId>,
     /// Keys that refunds were asked with.
     pub refund_keys: BTreeMap<String, OrderId>,
+    /// Whether a key's refund was taken.
+    pub refunds: BTreeMap<String, bool>,
     /// Refunds for late money that the operator let go.
     pub released: BTreeSet<TaskId>,
     /// Answered 202.

@@ -42,8 +42,8 @@ async fn cancel(world: &World, id: OrderId, also: Also) -> Result<Option<()>, St
 
 pub async fn the_first_reply_to_a_key_stays(world: World) {
     assert_eq!(world.store.find_reply(&key("k")).await, Ok(None));
-    world.store.keep_reply(key("k"), reply(b"first \xff\0")).await.unwrap();
-    world.store.keep_reply(key("k"), reply(b"second")).await.unwrap();
+    assert_eq!(world.store.keep_reply(key("k"), reply(b"first \xff\0")).await, Ok(true));
+    assert_eq!(world.store.keep_reply(key("k"), reply(b"second")).await, Ok(false));
     assert_eq!(world.store.find_reply(&key("k")).await, Ok(Some(reply(b"first \xff\0"))));
     let elsewhere = IdempotencyKey { owner: "other".into(), ..key("k") };
     assert_eq!(world.store.find_reply(&elsewhere).await, Ok(None));

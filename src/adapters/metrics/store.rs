@@ -152,7 +152,11 @@ impl OrderStore for MeteredStore {
         self.timed("find_reply", self.store.find_reply(key)).await
     }
 
-    async fn keep_reply(&self, key: IdempotencyKey, reply: KeptReply) -> Result<(), StorageError> {
+    async fn keep_reply(
+        &self,
+        key: IdempotencyKey,
+        reply: KeptReply,
+    ) -> Result<bool, StorageError> {
         self.timed("keep_reply", self.store.keep_reply(key, reply)).await
     }
 

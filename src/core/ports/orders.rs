@@ -54,8 +54,10 @@ pub trait OrderStore: Send + Sync + fmt::Debug {
 
     async fn find_reply(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError>;
 
-    /// Keeps a final reply that changed nothing (a 4xx). The first one stays.
-    async fn keep_reply(&self, key: IdempotencyKey, reply: KeptReply) -> Result<(), StorageError>;
+    /// Keeps a final reply that changed nothing (a 4xx). `false` when the key stands for a reply
+    /// already: the first one stays, and is the answer.
+    async fn keep_reply(&self, key: IdempotencyKey, reply: KeptReply)
+    -> Result<bool, StorageError>;
 
     /// For the gauges.
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError>;

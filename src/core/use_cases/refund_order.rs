@@ -16,13 +16,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Makes the reply of a decision: status and body.
+pub type RenderRefund = Box<dyn Fn(Result<TaskId, RefundError>) -> (u16, Vec<u8>) + Send + Sync>;
+
 /// The idempotency key of a refund: its reply is committed with the task, so that no crash comes
-/// between the effect and the memory of it.
+/// between the effect and the memory of it; and so is a refusal with the look at the order that led to
+/// it, so that of two instances that are asked at once only one answers.
 pub struct KeyedRefund {
     pub key: IdempotencyKey,
     pub fingerprint: [u8; 32],
-    /// The reply that the task stands for until its end.
-    pub render: Box<dyn Fn(TaskId) -> (u16, Vec<u8>) + Send + Sync>,
+    /// The reply that the task stands for until its end, or the refusal.
+    pub render: RenderRefund,
 }
 
 impl fmt::Debug for KeyedRefund {
@@ -32,9 +36,16 @@ impl fmt::Debug for KeyedRefund {
 }
 
 impl KeyedRefund {
-    fn reply(&self, task: TaskId) -> (IdempotencyKey, KeptReply) {
-        let (status, body) = (self.render)(task);
-        (self.key.clone(), KeptReply { fingerprint: self.fingerprint, status, body })
+    /// `None` where a repeat may get another answer.
+    fn reply(&self, asked: &RefundAsked, task: TaskId) -> Option<(IdempotencyKey, KeptReply)> {
+        let verdict = match asked {
+            RefundAsked::Begun(_) => Ok(task),
+            RefundAsked::InProgress => return None,
+            RefundAsked::Exceeds => Err(RefundError::Exceeds),
+            RefundAsked::Refused(status) => Err(RefundError::NotRefundable(*status)),
+        };
+        let (status, body) = (self.render)(verdict);
+        Some((self.key.clone(), KeptReply { fingerprint: self.fingerprint, status, body }))
     }
 }
 
@@ -86,17 +97,17 @@ impl RefundOrder {
         let task_id = TaskId::new(self.tasks.entropy.bits());
         let token = LeaseToken::new(self.tasks.entropy.bits());
         let since = Instant::now();
-        let step = match self.accept(&ask, task_id, token).await {
+        let (order_id, call) = (ask.order_id, ask.call.clone());
+        let step = match self.accept(ask, task_id, token).await {
             Ok(step) => step,
             Err(fault) => {
                 let _ = reply.send(Err(fault));
                 return;
             }
         };
-        let (order_id, trace) = (ask.order_id, ask.call.trace.clone());
+        let patience = self.tasks.policy.sync_wait.min(call.deadline.remaining());
         let first = Some(Begun { step, since });
-        let run = Run { order_id, task_id, token, first, trace, client: None };
-        let patience = self.tasks.policy.sync_wait.min(ask.call.deadline.remaining());
+        let run = Run { order_id, task_id, token, first, trace: call.trace, client: None };
         let late = Refunding::Queued { task_id, retry_after: LOOK_AGAIN };
         self.tasks
             .run_and_reply(run, patience, reply, late, |rested| answer(rested, task_id))
@@ -105,14 +116,13 @@ impl RefundOrder {
 
     async fn accept(
         &self,
-        ask: &Refund,
+        ask: Refund,
         task_id: TaskId,
         token: LeaseToken,
     ) -> Result<Step, RefundError> {
         let desk = self.tasks.desk(task_id, token, Round::default());
-        let (scope, amount) = (ask.scope.clone(), ask.amount);
-        let trace = ask.call.trace.as_ref().map(ToString::to_string);
-        let reply = ask.keyed.as_ref().map(|keyed| keyed.reply(task_id));
+        let Refund { order_id, scope, amount, keyed, call } = ask;
+        let trace = call.trace.as_ref().map(ToString::to_string);
         let decision = move |dossier: &mut Dossier, scene: &Scene| {
             if !scope.allows(&dossier.order.customer_id) {
                 return (None, Also::default());
@@ -120,10 +130,10 @@ impl RefundOrder {
             let turn = desk.turn(scene, true);
             let asker = Asker { turn, return_url: None, trace: trace.as_deref() };
             let asked = dossier.refund(&asker, amount);
-            let reply = reply.clone().filter(|_| matches!(asked, RefundAsked::Begun(_)));
+            let reply = keyed.as_ref().and_then(|keyed| keyed.reply(&asked, task_id));
             (Some(asked), Also { reply, ..Also::default() })
         };
-        let asked = decide(self.tasks.store.as_ref(), ask.order_id, Reads::Dossier, decision)
+        let asked = decide(self.tasks.store.as_ref(), order_id, Reads::Dossier, decision)
             .await?
             .flatten()
             .ok_or(RefundError::NotFound)?;

@@ -10,7 +10,7 @@ use order_service::core::ports::orders::{
     ClaimRequest, Claimed, Decide, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder, OrderQuery,
     OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat, TaskView,
 };
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The store in memory, behind a cable that can be pulled.
@@ -20,6 +20,10 @@ pub struct Cable {
     pub pulled: AtomicBool,
     /// What is stored makes no sense.
     pub corrupt: AtomicBool,
+    /// So many looks for a reply come before another instance keeps it.
+    pub early_looks: AtomicUsize,
+    /// Replies are not kept.
+    pub unkept: AtomicBool,
 }
 
 impl Cable {
@@ -93,10 +97,19 @@ impl OrderStore for Cable {
 
     async fn find_reply(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
         self.check()?;
-        self.store.find_reply(key).await
+        let left = self.early_looks.load(Ordering::Relaxed);
+        self.early_looks.store(left.saturating_sub(1), Ordering::Relaxed);
+        if left > 0 { Ok(None) } else { self.store.find_reply(key).await }
     }
 
-    async fn keep_reply(&self, key: IdempotencyKey, reply: KeptReply) -> Result<(), StorageError> {
+    async fn keep_reply(
+        &self,
+        key: IdempotencyKey,
+        reply: KeptReply,
+    ) -> Result<bool, StorageError> {
+        if self.unkept.load(Ordering::Relaxed) {
+            return Err(StorageError::Unavailable);
+        }
         self.store.keep_reply(key, reply).await
     }
 

@@ -36,7 +36,10 @@ impl Client {
         KeyedRefund {
             key: IdempotencyKey { owner: "shop".to_owned(), route: "refunds", key },
             fingerprint: [7; 32],
-            render: Box::new(|task| (202, task.to_string().into_bytes())),
+            render: Box::new(|verdict| match verdict {
+                Ok(task) => (202, task.to_string().into_bytes()),
+                Err(refusal) => (409, refusal.to_string().into_bytes()),
+            }),
         }
     }
 
@@ -55,11 +58,13 @@ impl Client {
 
     pub async fn refund(&self, instance: &Arc<Instance>, hangs_up: bool) -> Option<()> {
         let part = Money::rub(self.dice.pick(&[1, 5_000, 15_000])).expect("a small sum");
+        let keyed = self.refund_key();
+        let key = keyed.key.key.clone();
         let ask = Refund {
             order_id: self.order,
             scope: Scope::Anyone,
             amount: self.dice.chance(0.6).then_some(part),
-            keyed: Some(self.refund_key()),
+            keyed: Some(keyed),
             call: self.call(),
         };
         self.world.chronicle.note(|| {
@@ -77,11 +82,27 @@ impl Client {
             return None;
         }
         match instance.answer(answer).await? {
-            Ok(Refunding::Queued { task_id, .. }) => self.is_promised(instance, task_id).await,
-            Ok(Refunding::Done) => {}
+            Ok(Refunding::Queued { task_id, .. }) => {
+                self.stands_for(&key, true);
+                self.is_promised(instance, task_id).await;
+            }
+            Ok(Refunding::Done) => self.stands_for(&key, true),
+            // The key has an answer, or the database has none.
             Err(RefundError::Storage(_)) => return None,
-            Err(_) => {}
+            Err(RefundError::Exceeds | RefundError::NotRefundable(_)) => {
+                self.stands_for(&key, false);
+            }
+            Err(RefundError::NotFound | RefundError::InProgress | RefundError::Rejected) => {}
         }
         Some(())
+    }
+
+    /// I9: a key that was refused is never taken, and the other way round.
+    fn stands_for(&self, key: &str, taken: bool) {
+        let before = *self.world.records().refunds.entry(key.to_owned()).or_insert(taken);
+        if before != taken {
+            let what = format!("{key} was taken: {before}, is taken: {taken}");
+            self.world.chronicle.violated("I9 one key, one answer", what);
+        }
     }
 }

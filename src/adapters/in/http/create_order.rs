@@ -89,9 +89,13 @@ async fn place_once(
             services.events.record(&Event::Idempotency(IdempotencyResult::New));
             let (status, body) = (problem.status.as_u16(), problem.body(visit.setting()));
             let reply = KeptReply { fingerprint: claim.fingerprint, status, body };
-            // Nothing was placed: if this is not kept, a repeat is simply asked again.
-            let _ = services.store.keep_reply(claim.key.clone(), reply).await;
-            Err(problem)
+            if services.store.keep_reply(claim.key.clone(), reply).await? {
+                return Err(problem);
+            }
+            // Another instance was quicker with the same key.
+            let kept = services.store.find_reply(&claim.key).await?;
+            let kept = kept.map(|kept| claim.same(kept, &*services.events)).transpose()?;
+            kept.map(replay).ok_or(problem)
         }
         Err(problem) => Err(problem),
     }

@@ -21,7 +21,7 @@ use crate::core::domain::money::{Currency, Money};
 use crate::core::domain::task::TaskState;
 use crate::core::ports::events::{Event, IdempotencyResult};
 use crate::core::ports::orders::{IdempotencyKey, KeptReply, Scope};
-use crate::core::use_cases::refund_order::{KeyedRefund, Refund, Refunding};
+use crate::core::use_cases::refund_order::{KeyedRefund, Refund, Refunding, RenderRefund};
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
@@ -130,8 +130,9 @@ impl Wanted {
     }
 }
 
-/// Two replies stand for a key: the 202 that is committed with the task, so that no crash can make a
-/// second refund, and the outcome, as soon as there is one. The claim is held until then.
+/// Two replies stand for a key: the one that is committed with the decision (a 202 with the task, so that
+/// no crash can make a second refund, or a refusal), and the task's good end, as soon as there is one. The
+/// claim is held until then.
 async fn refund_once(
     app: Arc<App>,
     wanted: Wanted,
@@ -146,12 +147,7 @@ async fn refund_once(
     let keyed = KeyedRefund {
         key: claim.key.clone(),
         fingerprint: claim.fingerprint,
-        render: Box::new(move |task| (StatusCode::ACCEPTED.as_u16(), queued_bytes(order_id, task))),
-    };
-    let keep = async |status: StatusCode, body: Vec<u8>| {
-        let reply = KeptReply { fingerprint: claim.fingerprint, status: status.as_u16(), body };
-        // If this is not kept, a repeat is answered by the task itself.
-        let _ = app.services.store.keep_reply(outcome.clone(), reply).await;
+        render: render(order_id, visit.clone()),
     };
     let answer = wanted.run(&app, Some(keyed), &visit).await;
     if !matches!(&answer, Err(problem) if problem.status.is_server_error()) {
@@ -159,23 +155,34 @@ async fn refund_once(
     }
     match answer {
         Ok(Refunding::Done) => {
-            let body = order_bytes(&app, order_id, &wanted.scope).await?;
-            keep(StatusCode::OK, body.clone()).await;
-            Ok(json_bytes(StatusCode::OK, body))
+            let (ok, body) = (StatusCode::OK, order_bytes(&app, order_id, &wanted.scope).await?);
+            let (fingerprint, status) = (claim.fingerprint, ok.as_u16());
+            let reply = KeptReply { fingerprint, status, body: body.clone() };
+            // If this is not kept, a repeat is answered by the task itself.
+            let _ = app.services.store.keep_reply(outcome, reply).await;
+            Ok(json_bytes(ok, body))
         }
         Ok(Refunding::Queued { task_id, retry_after }) => {
             Ok(queued(order_id, task_id, retry_after))
         }
-        Err(problem) if is_final(problem.code) => {
-            keep(problem.status, problem.body(visit.setting())).await;
-            Err(problem)
-        }
+        Err(problem) if is_final(problem.code) => Err(problem),
         // Another instance may have been quicker with the same key.
         Err(problem) => known(&app, &wanted, &claim, &outcome).await?.ok_or(problem),
     }
 }
 
-/// A refusal that a repeat would get again.
+/// The reply that is kept with the decision.
+fn render(order_id: OrderId, visit: Visit) -> RenderRefund {
+    Box::new(move |verdict| match verdict {
+        Ok(task) => (StatusCode::ACCEPTED.as_u16(), queued_bytes(order_id, task)),
+        Err(error) => {
+            let problem = Problem::from(error);
+            (problem.status.as_u16(), problem.body(visit.setting()))
+        }
+    })
+}
+
+/// A refusal that a repeat gets again: of the decision, or of the provider by the task.
 const fn is_final(code: Code) -> bool {
     matches!(code, Code::OrderNotRefundable | Code::RefundExceedsPayment | Code::RefundRejected)
 }

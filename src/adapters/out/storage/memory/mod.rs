@@ -111,10 +111,16 @@ impl OrderStore for MemoryStore {
         Ok(self.state().replies.get(key).map(|(reply, _)| reply.clone()))
     }
 
-    async fn keep_reply(&self, key: IdempotencyKey, reply: KeptReply) -> Result<(), StorageError> {
+    async fn keep_reply(
+        &self,
+        key: IdempotencyKey,
+        reply: KeptReply,
+    ) -> Result<bool, StorageError> {
         let now = self.clock.now();
-        self.state().replies.entry(key).or_insert((reply, now));
-        Ok(())
+        let mut state = self.state();
+        let kept = !state.replies.contains_key(&key);
+        state.replies.entry(key).or_insert((reply, now));
+        Ok(kept)
     }
 
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {

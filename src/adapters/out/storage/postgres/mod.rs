@@ -195,7 +195,11 @@ impl OrderStore for PgStore {
         self.run(key.clone()).await
     }
 
-    async fn keep_reply(&self, key: IdempotencyKey, reply: KeptReply) -> Result<(), StorageError> {
+    async fn keep_reply(
+        &self,
+        key: IdempotencyKey,
+        reply: KeptReply,
+    ) -> Result<bool, StorageError> {
         self.run((key, reply)).await
     }
 

@@ -142,11 +142,11 @@ impl Work for IdempotencyKey {
 
 #[async_trait::async_trait]
 impl Work for (IdempotencyKey, KeptReply) {
-    type Output = ();
+    type Output = bool;
     const TRANSACTION: bool = false;
 
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault> {
-        keep_reply(tx, &self.0, &self.1).await.map(|_| ())
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<bool, Fault> {
+        keep_reply(tx, &self.0, &self.1).await
     }
 }
 

@@ -214,7 +214,11 @@ impl OrderStore for SqliteStore {
         self.read(reply_of(&self.readers, key)).await?.map(restore_reply).transpose()
     }
 
-    async fn keep_reply(&self, key: IdempotencyKey, reply: KeptReply) -> Result<(), StorageError> {
+    async fn keep_reply(
+        &self,
+        key: IdempotencyKey,
+        reply: KeptReply,
+    ) -> Result<bool, StorageError> {
         self.write((key, reply)).await
     }
 

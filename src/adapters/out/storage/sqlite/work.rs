@@ -79,10 +79,10 @@ impl Work for InboxEntry {
 
 #[async_trait::async_trait]
 impl Work for (IdempotencyKey, KeptReply) {
-    type Output = ();
+    type Output = bool;
 
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault> {
-        keep_reply(tx, &self.0, &self.1).await.map(|_| ())
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<bool, Fault> {
+        keep_reply(tx, &self.0, &self.1).await
     }
 }
 
