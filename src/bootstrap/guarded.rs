@@ -34,6 +34,7 @@ impl SystemControl for GuardedSystem {
                     State::HalfOpen => BreakerState::HalfOpen,
                 },
                 mode: shown(seen.mode),
+                mode_left: seen.mode_left,
                 window: WindowView {
                     calls: seen.calls,
                     failures: seen.failures,

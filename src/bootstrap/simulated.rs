@@ -47,7 +47,7 @@ pub fn greet(sandbox: &Sandbox, http: SocketAddr, admin: SocketAddr) -> io::Resu
 OrderService with simulated partners is up.
 
   API      http://{http}          docs  http://{http}/docs
-  admin    http://{admin}          (metrics, systems, tasks)
+  console  http://{admin}/console  (how everything stands, and the switches)
   control  {control}/control  (faults, ledger; docs/sandbox.md)
 
 Paste this, line by line:

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
-fn admin(shop: &Shop, token: Option<&str>) -> Router {
+pub fn admin(shop: &Shop, token: Option<&str>) -> Router {
     router(&Arc::new(Desk {
         systems: shop.guards.iter().map(|guards| guards.clone() as _).collect(),
         operate_tasks: OperateTasks { tasks: shop.tasks.clone() },
@@ -70,6 +70,7 @@ async fn the_systems_are_shown_as_they_stand() {
             "breaker": {
                 "state": "closed",
                 "mode": "enforce",
+                "mode_ends_in_ms": null,
                 "window": {
                     "calls": 4, "failures": 1, "slow": 0, "failure_rate": 0.25, "slow_rate": 0.0,
                 },
@@ -88,10 +89,9 @@ async fn a_forced_mode_without_a_time_limit_gets_one() {
     let mode = || *shop.guards[0].mode.lock().unwrap();
     let path = "/admin/systems/sber/breaker";
     let reply = put(&router, path, &json!({"mode": "forced_open", "reason": "drill"})).await;
-    assert_eq!(
-        (reply.status.as_u16(), &reply.json["breaker"]["mode"]),
-        (200, &json!("forced_open"))
-    );
+    let breaker = &reply.json["breaker"];
+    assert_eq!((reply.status.as_u16(), &breaker["mode"]), (200, &json!("forced_open")));
+    assert_eq!(breaker["mode_ends_in_ms"], 900_000);
     assert_eq!(mode(), (BreakerMode::ForcedOpen, Some(Duration::from_secs(900))));
     put(&router, path, &json!({"mode": "dry_run"})).await;
     assert_eq!(mode(), (BreakerMode::DryRun, None));

@@ -9,6 +9,7 @@ mod shop;
 mod actions;
 mod admin;
 mod connections;
+mod console;
 mod documents;
 mod door;
 mod health;

@@ -50,6 +50,8 @@ pub struct BreakerView {
     /// The machine's own, also while the mode forces something.
     pub state: BreakerState,
     pub mode: BreakerMode,
+    /// How long the mode will last, if it has an end: then the configured one returns.
+    pub mode_left: Option<Duration>,
     pub window: WindowView,
     /// How long it stays open; zero unless it is.
     pub retry_after: Duration,

@@ -32,11 +32,13 @@ impl SystemControl for Guards {
     fn describe(&self) -> SystemView {
         let window =
             WindowView { calls: 4, failures: 1, slow: 0, failure_rate: 0.25, slow_rate: 0.0 };
+        let (mode, mode_left) = *self.mode.lock().unwrap();
         SystemView {
             system: self.system,
             breaker: BreakerView {
                 state: *self.state.lock().unwrap(),
-                mode: self.mode.lock().unwrap().0,
+                mode,
+                mode_left,
                 window,
                 retry_after: Duration::from_millis(1_500),
             },

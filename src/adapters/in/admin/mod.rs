@@ -1,6 +1,8 @@
-//! The operator's door, on a listener of its own: metrics, health, and what may be turned by hand.
-//! Whenever a token is set, everything but metrics and health asks for it.
+//! The operator's door, on a listener of its own: metrics, health, what may be turned by hand, and a
+//! page for doing so. Whenever a token is set, everything but metrics, health and that page's own
+//! files asks for it.
 
+mod console;
 mod systems;
 mod tasks;
 mod token;
@@ -72,6 +74,7 @@ pub fn router(desk: &Arc<Desk>) -> Router {
     let door_state = Door::new(Arc::new(Uncounted), entropy, lifecycle, PATIENCE, AT_A_TIME);
     let open = Router::new()
         .route("/metrics", get(metrics))
+        .merge(console::routes())
         .layer(CompressionLayer::new())
         .with_state(Arc::clone(desk))
         .merge(health_routes(Arc::clone(&desk.readiness)));

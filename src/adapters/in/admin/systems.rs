@@ -47,6 +47,8 @@ struct SystemBody {
 struct BreakerBody {
     state: &'static str,
     mode: &'static str,
+    /// When the configured mode returns by itself; null when it is in force, or nothing will end this.
+    mode_ends_in_ms: Option<u64>,
     window: WindowBody,
     retry_after_ms: u64,
 }
@@ -77,6 +79,7 @@ impl SystemBody {
             breaker: BreakerBody {
                 state: breaker.state.as_str(),
                 mode: breaker.mode.as_str(),
+                mode_ends_in_ms: breaker.mode_left.map(milliseconds),
                 window: WindowBody {
                     calls: window.calls,
                     failures: window.failures,

@@ -33,6 +33,8 @@ pub struct Snapshot {
     /// The machine's own, also while the mode forces something.
     pub state: State,
     pub mode: Mode,
+    /// How long the mode will last, if it has an end.
+    pub mode_left: Option<Duration>,
     pub generation: u64,
     pub calls: u64,
     pub failures: u64,
@@ -220,11 +222,13 @@ impl Breaker {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let view = self.view();
+        let (mode, left) = self.shared.mode.read(|| self.shared.now_millis());
         let Tally { calls, failures, slow } = view.tally;
         let enough = calls > 0 && calls >= self.shared.rules.min_calls;
         Snapshot {
             state: view.state,
-            mode: self.mode(),
+            mode,
+            mode_left: left.map(Duration::from_millis),
             generation: view.generation,
             calls,
             failures,
