@@ -48,6 +48,7 @@ const HOUSE: &[Room] = &[
 
     // the doors know the core only
     room("adapters::in::http", &["core"], DOOR_CRATES),
+    room("adapters::in::http::auth", &["core", "adapters::in::http"], &["axum", "http", "jsonwebtoken", "rustls_pki_types", "secrecy", "serde", "serde_json", "thiserror", "tracing"]),
     room("adapters::in::admin", &["core", "adapters::in::http"], DOOR_CRATES),
     room("adapters::in::worker", &["core"], &["fastrand", "tokio", "tokio_util", "tracing"]),
 

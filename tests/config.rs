@@ -176,11 +176,23 @@ const REFUSED: &[Refused<'_>] = &[
     (&[("SBER_CALLBACK_PUBLIC_KEY_FILE", "Cargo.toml"), ("SBER_CALLBACK_SECRET", "s")], "SBER_CALLBACK_PUBLIC_KEY_FILE", "beside"),
     (&[("SBER_PASSWORD_FILE", "no/such/file")], "SBER_PASSWORD_FILE", "while SBER_PASSWORD is set"),
     (&[("SBER_PASSWORD", ""), ("SBER_PASSWORD_FILE", "no/such/file")], "SBER_PASSWORD_FILE", "not found"),
+    // tokens
+    (&[("AUTH_MODE", "basic")], "AUTH_MODE", "none, jwt"),
+    (&[("AUTH_MODE", "jwt")], "AUTH_JWT_SECRET", "AUTH_JWKS_FILE"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "s"), ("AUTH_JWKS_FILE", "tests/tokens/jwks.json")], "AUTH_JWKS_FILE", "beside AUTH_JWT_SECRET"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "s"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/rs256.pem")], "AUTH_JWT_PUBLIC_KEY_FILE", "beside AUTH_JWT_SECRET"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/rs256.pem"), ("AUTH_JWKS_FILE", "tests/tokens/jwks.json")], "AUTH_JWKS_FILE", "beside AUTH_JWT_PUBLIC_KEY_FILE"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "no/such/file.pem")], "AUTH_JWT_PUBLIC_KEY_FILE", "cannot be read"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "Cargo.toml")], "AUTH_JWT_PUBLIC_KEY_FILE", "PEM"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/rsa1024.pem")], "AUTH_JWT_PUBLIC_KEY_FILE", "PEM"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "/dev/zero")], "AUTH_JWT_PUBLIC_KEY_FILE", "256 KiB"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWKS_FILE", "no/such/file.json")], "AUTH_JWKS_FILE", "cannot be read"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWKS_FILE", "Cargo.toml")], "AUTH_JWKS_FILE", "no JWK set"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET_FILE", "no/such/file")], "AUTH_JWT_SECRET_FILE", "not found"),
     // doors
     (&[("HTTP_ADDR", "0.0.0.0:8080")], "AUTH_MODE", "HTTP_ADDR"),
     (&[("ADMIN_ADDR", "0.0.0.0:8081")], "ADMIN_TOKEN", "ADMIN_ADDR"),
     // what this version does not have
-    (&[("AUTH_MODE", "jwt")], "AUTH_MODE", "none"),
     (&[("CACHE_URL", "redis://cache")], "CACHE_URL", "memory"),
     (&[("RATE_LIMIT_PER_SECOND", "5")], "RATE_LIMIT_PER_SECOND", "0"),
     // names
@@ -205,6 +217,9 @@ fn whatever_could_hurt_is_refused_by_name() {
 fn what_an_operator_may_choose_is_taken() {
     for changes in [
         &[("HTTP_ADDR", "0.0.0.0:8080"), ("AUTH_MODE", "none")][..],
+        &[("HTTP_ADDR", "0.0.0.0:8080"), ("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "s3cret")],
+        &[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/es384.pem")],
+        &[("AUTH_MODE", "jwt"), ("AUTH_JWKS_FILE", "tests/tokens/jwks.json")],
         &[("ADMIN_ADDR", "0.0.0.0:8081"), ("ADMIN_TOKEN", "letmein")],
         &[("HTTP_ADDR", "127.0.0.1:0"), ("ADMIN_ADDR", "127.0.0.1:0")],
         &[("SBER_TOKEN", "t"), ("SBER_USERNAME", ""), ("SBER_PASSWORD", "")],
@@ -260,6 +275,30 @@ fn doubtful_choices_are_warned_of_and_taken() {
         let (_, warnings) = read(&[(name, value)]).unwrap();
         assert!(warnings.iter().any(|w| w.variable == name), "{name}={value}: {warnings:?}");
     }
+    let (_, warnings) = read(&[("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "short")]).unwrap();
+    for name in ["AUTH_JWT_SECRET", "AUTH_JWT_AUDIENCE"] {
+        assert!(warnings.iter().any(|w| w.variable == name), "{name}: {warnings:?}");
+    }
+}
+
+#[test]
+fn tokens_are_checked_by_the_one_source_that_is_named() {
+    let secret = "a secret that is 32 bytes or more";
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(format!("{secret}\n").as_bytes()).unwrap();
+    let of = [
+        ("AUTH_MODE", "jwt"),
+        ("AUTH_JWT_SECRET_FILE", file.path().to_str().unwrap()),
+        ("AUTH_JWT_ISSUER", "https://id.example"),
+        ("AUTH_JWT_AUDIENCE", "orders-api"),
+    ];
+    let (config, warnings) = read(&of).unwrap();
+    assert!(!warnings.iter().any(|w| w.variable.starts_with("AUTH_")), "{warnings:?}");
+    assert!(!format!("{config:?}").contains(secret));
+    let tokens = config.service.tokens.unwrap();
+    assert_eq!(tokens.expected.issuer.as_deref(), Some("https://id.example"));
+    assert_eq!(tokens.expected.audience.as_deref(), Some("orders-api"));
+    assert!(read(&[]).unwrap().0.service.tokens.is_none());
 }
 
 #[test]

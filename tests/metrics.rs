@@ -184,6 +184,7 @@ async fn what_the_core_tells_is_counted() {
         Event::Misconfigured { system: System::Sber },
         Event::Review { kind },
         Event::LateTruth { system },
+        Event::KeysUnusable,
     ] {
         metrics.record(&event);
     }
@@ -205,6 +206,7 @@ async fn what_the_core_tells_is_counted() {
         r#"app_errors_total{exception="provider_misconfigured",type="integration"}"#,
         r#"app_errors_total{exception="task_review",type="domain"}"#,
         r#"app_errors_total{exception="late_payment",type="domain"}"#,
+        r#"app_errors_total{exception="keys_unusable",type="technical"}"#,
     ] {
         assert_eq!(scrape.value(series), 1.0, "{series}");
     }

@@ -3,8 +3,9 @@
 use super::partners::Partners;
 use super::shutdown::{Ending, Signals};
 use crate::adapters::r#in::admin::{self, Desk};
+use crate::adapters::r#in::http::auth::Auth;
 use crate::adapters::r#in::http::{
-    self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, UseCases,
+    self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, Upkeep, UseCases,
 };
 use crate::adapters::r#in::worker::{Housekeeping, Worker};
 use crate::adapters::metrics::{BuildInfo, CONTENT_TYPE, MeteredStore, Metrics};
@@ -89,6 +90,7 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
     let admin = serve(admin_listener, admin::router(&desk), &quit_admin);
     let worker = tokio::spawn(worker(&parts).run());
     let housekeeping = tokio::spawn(housekeeping(&parts).run());
+    let upkeep = tokio::spawn(Upkeep { app, stop: parts.stop.clone() }.run());
 
     let ending = Ending {
         lifecycle: parts.lifecycle,
@@ -100,7 +102,7 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
         limits: parts.config.service.shutdown.clone(),
         quit_http,
     };
-    ending.run(signals, http, vec![worker, housekeeping]).await;
+    ending.run(signals, http, vec![worker, housekeeping, upkeep]).await;
     quit_admin.cancel();
     admin.abort();
     Ok(())
@@ -170,6 +172,7 @@ fn app(parts: &Parts) -> Arc<App> {
         events: events(parts),
         traffic: traffic(parts),
         readiness,
+        auth: Auth::new(parts.config.service.tokens.clone()),
         detached: parts.detached.clone(),
     };
     let limits = &parts.config.service.limits;

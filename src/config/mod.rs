@@ -13,6 +13,7 @@ mod problem;
 mod secret;
 mod typos;
 
+mod auth;
 mod payment;
 mod service;
 mod system;

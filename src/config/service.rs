@@ -1,8 +1,10 @@
 //! What concerns this process itself: its doors, its storage, its limits, its end.
 
+use super::auth;
 use super::environment::Environment;
 use super::rows;
-use super::vars::{AuthMode, AuthVars, LogFormat, ReadinessExternal, ServiceVars};
+use super::vars::{LogFormat, ReadinessExternal, ServiceVars};
+use crate::adapters::r#in::http::auth::TokensConfig;
 use crate::core::domain::ids::InstanceId;
 use secrecy::SecretString;
 use std::io::IsTerminal;
@@ -14,6 +16,8 @@ pub struct ServiceConfig {
     pub http_addr: SocketAddr,
     pub admin_addr: SocketAddr,
     pub admin_token: Option<SecretString>,
+    /// `AUTH_MODE=jwt`; without it nobody is asked who he is.
+    pub tokens: Option<TokensConfig>,
     pub instance_id: InstanceId,
     pub database: DatabaseConfig,
     pub limits: LimitsConfig,
@@ -58,10 +62,9 @@ pub struct ShutdownConfig {
 
 pub(super) fn read(env: &mut Environment) -> ServiceConfig {
     let vars: ServiceVars = env.group("", rows::SERVICE);
-    let auth: AuthVars = env.group("AUTH_", rows::AUTH);
+    let tokens = auth::read(env, vars.http_addr.0.ip().is_loopback());
     env.foreign("OTEL_");
     check_doors(env, &vars);
-    check_auth(env, &vars, &auth);
     check_what_is_not_built(env, &vars);
     let instance_id = vars.instance_id.map_or_else(host_name, |label| label.0);
     env.found_out("INSTANCE_ID", instance_id.as_str());
@@ -70,6 +73,7 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
         http_addr: vars.http_addr.0,
         admin_addr: vars.admin_addr.0,
         admin_token: vars.admin_token.map(|token| token.0),
+        tokens,
         instance_id: InstanceId::new(&instance_id),
         database: DatabaseConfig {
             url: vars.database_url.0,
@@ -98,29 +102,6 @@ fn check_doors(env: &mut Environment, vars: &ServiceVars) {
     }
     if !admin.ip().is_loopback() && vars.admin_token.is_none() {
         env.refuse("ADMIN_TOKEN", "a token, because ADMIN_ADDR is not a loopback address");
-    }
-}
-
-fn check_auth(env: &mut Environment, vars: &ServiceVars, auth: &AuthVars) {
-    match auth.mode.map(|mode| mode.0) {
-        Some(AuthMode::None) => {}
-        Some(AuthMode::Jwt) => {
-            env.refuse("AUTH_MODE", "none: this version cannot check tokens yet");
-        }
-        None if vars.http_addr.0.ip().is_loopback() => env.found_out("AUTH_MODE", "none"),
-        None => env.refuse("AUTH_MODE", "none, said openly: HTTP_ADDR is not a loopback address"),
-    }
-    let ignored = [
-        ("AUTH_JWT_SECRET", auth.jwt_secret.is_some()),
-        ("AUTH_JWT_PUBLIC_KEY_FILE", auth.jwt_public_key_file.is_some()),
-        ("AUTH_JWKS_FILE", auth.jwks_file.is_some()),
-        ("AUTH_JWT_ISSUER", auth.jwt_issuer.is_some()),
-        ("AUTH_JWT_AUDIENCE", auth.jwt_audience.is_some()),
-    ];
-    for (name, set) in ignored {
-        if set {
-            env.warn(name, "no value: it has no effect while AUTH_MODE is none");
-        }
     }
 }
 

@@ -19,4 +19,5 @@ mod placing;
 mod problems;
 mod reads;
 mod tasks;
+mod tokens;
 mod webhooks;

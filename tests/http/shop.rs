@@ -5,6 +5,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
+use order_service::adapters::r#in::http::auth::Auth;
 use order_service::adapters::r#in::http::{
     self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, UseCases,
 };
@@ -102,6 +103,11 @@ impl Shop {
     }
 
     pub fn with(wishes: Wishes) -> Self {
+        Self::guarded(wishes, Auth::Open)
+    }
+
+    /// A shop that asks who comes.
+    pub fn guarded(wishes: Wishes, auth: Auth) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(Ticking::default());
         let entropy: Arc<dyn Entropy> = Arc::new(Counting::default());
         let events: Arc<dyn Events> = Arc::new(Unheard);
@@ -141,6 +147,7 @@ impl Shop {
             events,
             traffic: counter.clone(),
             readiness: readiness.clone(),
+            auth,
             detached: TaskTracker::new(),
         };
         let app = App::new(can, services, settings(wishes));

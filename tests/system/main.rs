@@ -11,3 +11,4 @@ mod journey;
 mod metrics;
 mod outages;
 mod service;
+mod tokens;

@@ -24,6 +24,7 @@ impl Events for Metrics {
             Event::Misconfigured { .. } => self.app.error("provider_misconfigured"),
             Event::Review { .. } => self.app.error("task_review"),
             Event::LateTruth { .. } => self.app.error("late_payment"),
+            Event::KeysUnusable => self.app.error("keys_unusable"),
         }
     }
 }

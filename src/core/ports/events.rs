@@ -88,6 +88,8 @@ pub enum Event {
     LateTruth {
         system: Provider,
     },
+    /// The keys that tokens are checked with were changed into something that is none.
+    KeysUnusable,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

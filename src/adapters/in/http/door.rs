@@ -140,8 +140,8 @@ fn write(problem: &Problem, visit: &Visit, answer: &mut Response) {
     if let Some(seconds) = problem.retry_after_secs() {
         headers.insert(RETRY_AFTER, seconds.into());
     }
-    if problem.code == Code::Unauthenticated {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    if let Some(challenge) = problem.challenge() {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     }
 }
 

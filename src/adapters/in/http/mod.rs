@@ -7,6 +7,7 @@ pub mod door;
 pub mod health;
 pub mod limits;
 pub mod serve;
+mod upkeep;
 pub mod visit;
 
 pub mod code;
@@ -14,7 +15,7 @@ mod error;
 pub mod lang;
 pub mod problem;
 
-mod auth;
+pub mod auth;
 pub mod body;
 pub mod cursor;
 mod etag;
@@ -46,6 +47,7 @@ pub use limits::Lifecycle;
 pub use openapi::{Documented, documented_routes, openapi_json};
 pub use return_url::ReturnUrls;
 pub use state::{App, Services, Settings, UseCases};
+pub use upkeep::Upkeep;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;

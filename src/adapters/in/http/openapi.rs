@@ -106,15 +106,12 @@ pub async fn openapi() -> Response {
 }
 
 /// What can go wrong at every route of the API.
-const GENERAL: &[Code] = &[
-    Code::InvalidRequest,
-    Code::Unauthenticated,
-    Code::Forbidden,
-    Code::RateLimited,
-    Code::Internal,
-    Code::Overloaded,
-    Code::DeadlineExceeded,
-];
+const GENERAL: &[Code] =
+    &[Code::InvalidRequest, Code::Internal, Code::Overloaded, Code::DeadlineExceeded];
+
+/// What can go wrong where somebody must say who asks: everywhere but at the webhooks, which are
+/// signed.
+const ASKED: &[Code] = &[Code::Unauthenticated, Code::Forbidden, Code::RateLimited];
 
 /// What can go wrong where a body is read.
 const BODY: &[Code] = &[Code::PayloadTooLarge, Code::UnsupportedMediaType];
@@ -168,15 +165,12 @@ impl Modify for Failures {
             for (method, operation) in operations(item) {
                 let Some(id) = operation.operation_id.clone() else { continue };
                 if let Some(special) = special(&id) {
-                    let codes = GENERAL.iter().chain(special.into_iter().flatten());
+                    let asked = !path.starts_with("/v1/webhooks/");
+                    operation.security = asked.then(security);
+                    let asked = if asked { ASKED } else { &[] };
+                    let codes = GENERAL.iter().chain(asked).chain(special.into_iter().flatten());
                     let missing = (id == "create_order").then(unknown_product);
                     add(operation, path, codes.map(|code| Problem::new(*code)).chain(missing));
-                    if !path.starts_with("/v1/webhooks/") {
-                        operation.security = Some(vec![
-                            SecurityRequirement::default(),
-                            SecurityRequirement::new("bearer", [] as [&str; 0]),
-                        ]);
-                    }
                 }
                 // One handler may serve two methods; an id names one operation.
                 if path == "/v1/webhooks/sber" {
@@ -184,10 +178,23 @@ impl Modify for Failures {
                 }
             }
         }
-        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("JWT")
+            .description(Some(
+                "Asked for with `AUTH_MODE=jwt`. The claim `scope` lists `orders` (own orders: \
+                the customer is `sub`) or `orders:any`; `exp` is required.",
+            ))
+            .build();
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
     }
+}
+
+/// No token with `AUTH_MODE=none`, else one of these scopes.
+fn security() -> Vec<SecurityRequirement> {
+    let scoped = |scope| SecurityRequirement::new("bearer", [scope]);
+    vec![SecurityRequirement::default(), scoped("orders"), scoped("orders:any")]
 }
 
 /// An order that names a product which the catalog does not know.
@@ -224,6 +231,12 @@ fn add(operation: &mut Operation, path: &str, problems: impl Iterator<Item = Pro
             let seconds = ObjectBuilder::new().schema_type(Type::Integer);
             let header = HeaderBuilder::new().schema(Some(seconds)).description(Some("Seconds"));
             response = response.header("Retry-After", header.build());
+        }
+        if problems.iter().any(|problem| problem.challenge().is_some()) {
+            let text = ObjectBuilder::new().schema_type(Type::String);
+            let what = "`Bearer`, with `error=\"invalid_token\"` where a token was sent";
+            let header = HeaderBuilder::new().schema(Some(text)).description(Some(what));
+            response = response.header("WWW-Authenticate", header.build());
         }
         operation.responses.responses.insert(status.to_string(), RefOr::T(response.build()));
     }

@@ -34,6 +34,8 @@ struct Particulars {
     members: Vec<(&'static str, String)>,
     /// For the log only.
     cause: Option<String>,
+    /// `WWW-Authenticate`, where it says more than that a token is wanted.
+    challenge: Option<&'static str>,
 }
 
 /// A failure (RFC 9457).
@@ -134,6 +136,11 @@ impl Problem {
         self
     }
 
+    pub fn with_challenge(mut self, challenge: &'static str) -> Self {
+        self.particulars().challenge = Some(challenge);
+        self
+    }
+
     fn particulars(&mut self) -> &mut Particulars {
         self.particulars.get_or_insert_default()
     }
@@ -151,6 +158,12 @@ impl Problem {
 
     pub fn cause(&self) -> Option<&str> {
         self.particulars.as_ref()?.cause.as_deref()
+    }
+
+    /// `WWW-Authenticate`.
+    pub fn challenge(&self) -> Option<&'static str> {
+        let own = self.particulars.as_ref().and_then(|particulars| particulars.challenge);
+        own.or((self.code == Code::Unauthenticated).then_some("Bearer"))
     }
 
     pub fn body(&self, setting: Setting<'_>) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! What the public routes are served from: the use cases, a few ports, and the numbers of the door.
 
+use crate::adapters::r#in::http::auth::Auth;
 use crate::adapters::r#in::http::body::BodyLimit;
 use crate::adapters::r#in::http::health::Readiness;
 use crate::adapters::r#in::http::idempotency::KeysInFlight;
@@ -48,6 +49,7 @@ pub struct Services {
     pub events: Arc<dyn Events>,
     pub traffic: Arc<dyn Traffic>,
     pub readiness: Arc<Readiness>,
+    pub auth: Auth,
     /// Work that outlives its request; shutdown waits for it.
     pub detached: TaskTracker,
 }
