@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use order_service::adapters::metrics::{BuildInfo, MeteredStore, Metrics};
-use order_service::adapters::out::storage::MemoryStore;
+use order_service::adapters::out::storage::{MemoryStore, Settings, connect, migrate};
 use order_service::core::domain::ids::OrderId;
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::ports::clock::Clock;
@@ -60,4 +60,31 @@ async fn hints_pass_through() {
     let (store, _) = metered();
     let hint = store.hinted(Hint::TaskDue, 1);
     assert_eq!(tokio::time::timeout(Duration::from_secs(1), hint).await, Ok(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_connections_of_the_store_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("orders.db").display());
+    migrate(&url).await.unwrap();
+    let metrics = Arc::new(Metrics::new(BuildInfo::CURRENT));
+    let store = connect(&url, Settings::default()).await.unwrap();
+    let store = MeteredStore::new(store, Arc::clone(&metrics));
+    metrics.watch_connections(Arc::new(store.clone()));
+    let shown = |series: &str| {
+        let page = metrics.render();
+        let line = page.lines().find_map(|line| line.strip_prefix(series)).unwrap();
+        line.trim().parse::<u64>().unwrap()
+    };
+    let count = |state| shown(&format!(r#"db_client_connection_count{{state="{state}"}}"#));
+    assert_eq!(
+        (count("idle"), count("used")),
+        (0, 0),
+        "readers are connected when they are needed"
+    );
+    store.task_stats().await.unwrap();
+    while count("idle") != 1 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((count("used"), shown("db_client_connection_pending_requests ")), (0, 0));
 }

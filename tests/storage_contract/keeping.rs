@@ -112,3 +112,11 @@ pub async fn old_tasks_and_keys_are_pruned(world: World) {
 pub async fn a_healthy_store_answers_a_ping(world: World) {
     assert_eq!(world.store.ping().await, Ok(()));
 }
+
+pub async fn its_connections_are_counted(world: World) {
+    world.store.task_stats().await.unwrap();
+    let seen = world.store.connections();
+    let pooled = !world.url.is_empty();
+    assert_eq!(seen.idle + seen.used > 0, pooled, "{seen:?}");
+    assert_eq!(seen.waiting, 0);
+}

@@ -99,5 +99,6 @@ contract! {
         what_an_operator_did_is_committed_with_it,
         old_tasks_and_keys_are_pruned,
         a_healthy_store_answers_a_ping,
+        its_connections_are_counted,
     }
 }

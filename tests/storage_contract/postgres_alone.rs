@@ -35,6 +35,7 @@ facts! {
     a_claim_whose_answer_is_lost_is_not_lost,
     killed_connections_are_replaced,
     a_held_lock_is_unavailable_in_time_and_leaves_nothing_open,
+    callers_without_a_connection_are_counted,
     callers_that_go_away_leave_no_transaction_open,
     instances_hint_at_each_others_tasks,
     a_task_of_a_newer_version_is_left_alone,
@@ -143,6 +144,28 @@ async fn a_held_lock_is_unavailable_in_time_and_leaves_nothing_open(world: World
     while open_transactions(&world).await > 0 {}
     assert_eq!(store.change(id, Reads::Dossier, one_more()).await, Ok(true));
     assert_eq!(world.dossier(id).await.tasks[0].attempts, 1);
+}
+
+async fn callers_without_a_connection_are_counted(world: World) {
+    let order = world.queued(None).await.order_id;
+    let mut holder = admin(&world).await;
+    holder.execute("BEGIN; SELECT * FROM orders FOR UPDATE").await.unwrap();
+    let store = world.another(&world.url, LONG).await;
+    let callers: Vec<_> = (0..5)
+        .map(|_| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.change(order, Reads::Dossier, one_more()).await })
+        })
+        .collect();
+    let seen = || (store.connections().used, store.connections().waiting);
+    while seen() != (3, 2) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    holder.execute("ROLLBACK").await.unwrap();
+    for caller in callers {
+        assert_eq!(caller.await.unwrap(), Ok(true));
+    }
+    assert_eq!(seen().1, 0);
 }
 
 async fn callers_that_go_away_leave_no_transaction_open(world: World) {

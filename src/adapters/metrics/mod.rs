@@ -7,6 +7,7 @@ mod families;
 
 mod app;
 mod calls;
+mod connections;
 mod events;
 mod exchanges;
 mod fallbacks;
@@ -34,6 +35,7 @@ pub struct Metrics {
     guards: guards::Guards,
     http: http::Http,
     orders: orders::Orders,
+    pool: connections::Pool,
     store: store::Store,
     tasks: tasks::Tasks,
     watch: watch::Watched,
@@ -52,6 +54,7 @@ impl Metrics {
             guards: guards::Guards::new(&families),
             http: http::Http::new(&families),
             orders: orders::Orders::new(&families),
+            pool: connections::Pool::new(&families),
             store: store::Store::new(&families),
             tasks: tasks::Tasks::new(&families),
             watch: watch::Watched::new(&families),
@@ -63,6 +66,7 @@ impl Metrics {
     #[must_use]
     pub fn render(&self) -> String {
         self.watch.look();
+        self.pool.look();
         TextEncoder::new()
             .encode_to_string(&self.registry.gather())
             .expect("families of this room are well-formed")

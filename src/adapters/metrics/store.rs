@@ -9,8 +9,9 @@ use crate::core::domain::order::Order;
 use crate::core::domain::registration::{Provider, ProviderNumber};
 use crate::core::domain::task::Task;
 use crate::core::ports::orders::{
-    ClaimRequest, Claimed, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder,
-    OrderQuery, OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat, TaskView,
+    ClaimRequest, Claimed, Connections, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply,
+    KeyedOrder, OrderQuery, OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat,
+    TaskView,
 };
 use prometheus::HistogramVec;
 use std::sync::Arc;
@@ -170,6 +171,10 @@ impl OrderStore for MeteredStore {
 
     async fn ping(&self) -> Result<(), StorageError> {
         self.store.ping().await
+    }
+
+    fn connections(&self) -> Connections {
+        self.store.connections()
     }
 
     async fn hinted(&self, hint: Hint, seen: u64) -> u64 {

@@ -69,6 +69,11 @@ pub trait OrderStore: Send + Sync + fmt::Debug {
     /// Whether a transaction could begin now.
     async fn ping(&self) -> Result<(), StorageError>;
 
+    /// For the gauges: how its connections are used at this moment.
+    fn connections(&self) -> Connections {
+        Connections::default()
+    }
+
     /// Waits until the count of hints of this kind is no longer `seen`, and returns it; begin with 0.
     /// One that came between two waits is not missed, several may become one. Hints only make
     /// things quicker: they can be lost with a connection or never come, so whoever waits polls too.
@@ -269,6 +274,15 @@ pub enum Placed {
     New(Order),
     /// The key has been used before; nothing was placed. The caller compares the fingerprint.
     Known(KeptReply),
+}
+
+/// Of a pool: all zero where there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Connections {
+    pub idle: usize,
+    pub used: usize,
+    /// Callers that wait for a connection, or for one to be opened.
+    pub waiting: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ mod diff;
 mod filters;
 mod hints;
 mod invariants;
+mod pool;
 mod rows;
 
 mod memory;

@@ -11,6 +11,7 @@ mod work;
 
 use super::filters::{OrderFilter, TaskFilter};
 use super::hints::{Hints, News};
+use super::pool::CountedPool;
 use super::rows::{DossierRow, TaskRow, TaskViewRow, read};
 use super::{ConnectError, Settings};
 use crate::adapters::out::storage::invariants::READABLE;
@@ -22,8 +23,9 @@ use crate::core::domain::task::{Task, TaskKind, TaskState};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::clock::Clock;
 use crate::core::ports::orders::{
-    ClaimRequest, Claimed, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder,
-    OrderQuery, OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat, TaskView,
+    ClaimRequest, Claimed, Connections, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply,
+    KeyedOrder, OrderQuery, OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat,
+    TaskView,
 };
 use change::Change;
 use gather::Gatherer;
@@ -69,7 +71,7 @@ impl PgStore {
             .test_before_acquire(false)
             .connect_with(limited)
             .await?;
-        let sessions = Sessions { pool, time_limit };
+        let sessions = Sessions { pool: CountedPool::new(pool), time_limit };
         let hints = Arc::<Hints>::default();
         let channel = Arc::new(Channel::new(Arc::clone(&hints)));
         let (placing, queue) = mpsc::channel(gather::QUEUE);
@@ -228,6 +230,10 @@ impl OrderStore for PgStore {
         let rows = self.rows(sql::PING.into_sql_str(), PgArguments::default()).await?;
         let writable = rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false));
         if writable { Ok(()) } else { Err(StorageError::Unavailable) }
+    }
+
+    fn connections(&self) -> Connections {
+        self.sessions.pool.connections()
     }
 
     async fn hinted(&self, hint: Hint, seen: u64) -> u64 {

@@ -3,9 +3,9 @@
 
 use super::sql;
 use crate::adapters::out::storage::invariants::violated;
+use crate::adapters::out::storage::pool::CountedPool;
 use crate::core::ports::orders::StorageError;
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::PgPool;
 use sqlx::{Executor, PgConnection, Postgres};
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ impl Drop for Session {
 
 #[derive(Debug, Clone)]
 pub struct Sessions {
-    pub pool: PgPool,
+    pub pool: CountedPool<Postgres>,
     pub time_limit: Duration,
 }
 

@@ -9,6 +9,7 @@ mod writer;
 
 use super::filters::{OrderFilter, TaskFilter};
 use super::hints::Hints;
+use super::pool::CountedPool;
 use super::rows::{DossierRow, TaskRow, TaskViewRow, read};
 use super::{ConnectError, Settings};
 use crate::core::domain::dossier::Dossier;
@@ -19,15 +20,15 @@ use crate::core::domain::task::{Task, TaskKind, TaskState};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::clock::Clock;
 use crate::core::ports::orders::{
-    ClaimRequest, Claimed, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder,
-    OrderQuery, OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat, TaskView,
+    ClaimRequest, Claimed, Connections, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply,
+    KeyedOrder, OrderQuery, OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat,
+    TaskView,
 };
 use change::Change;
 use place::Place;
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
-use sqlx::{AssertSqlSafe, ConnectOptions};
+use sqlx::pool::PoolConnection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{AssertSqlSafe, ConnectOptions, Sqlite};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +40,7 @@ use writer::{Item, QUEUE, Request, Work, Writer};
 #[derive(Debug)]
 pub struct SqliteStore {
     queue: mpsc::Sender<Item>,
-    readers: SqlitePool,
+    readers: CountedPool<Sqlite>,
     clock: Arc<dyn Clock>,
     hints: Arc<Hints>,
     time_limit: Duration,
@@ -77,6 +78,7 @@ impl SqliteStore {
             .acquire_timeout(time_limit)
             .test_before_acquire(false)
             .connect_lazy_with(options.clone().pragma("query_only", "ON"));
+        let readers = CountedPool::new(readers);
         let (queue, requests) = mpsc::channel(QUEUE);
         let hints = Arc::<Hints>::default();
         let writer =
@@ -109,10 +111,11 @@ impl SqliteStore {
         tokio::time::timeout(self.time_limit, done).await.map_err(|_| StorageError::Unavailable)?
     }
 
-    async fn read<T>(
+    async fn read<T, F: Future<Output = sqlx::Result<T>>>(
         &self,
-        rows: impl Future<Output = sqlx::Result<T>>,
+        ask: impl FnOnce(PoolConnection<Sqlite>) -> F,
     ) -> Result<T, StorageError> {
+        let rows = async { ask(self.readers.acquire().await?).await };
         let rows = tokio::time::timeout(self.time_limit, rows).await;
         rows.map_err(|_| StorageError::Unavailable)?.map_err(|error| {
             tracing::warn!(%error, "a SQLite reader failed");
@@ -141,11 +144,9 @@ impl OrderStore for SqliteStore {
     }
 
     async fn dossier(&self, id: OrderId, scope: &Scope) -> Result<Option<Dossier>, StorageError> {
-        let row = sqlx::query_scalar::<_, String>(sql::DOSSIER)
-            .bind(bytes(id))
-            .bind(customer(scope))
-            .fetch_optional(&self.readers);
-        let found = self.read(row).await?;
+        let row =
+            sqlx::query_scalar::<_, String>(sql::DOSSIER).bind(bytes(id)).bind(customer(scope));
+        let found = self.read(async |mut reader| row.fetch_optional(&mut *reader).await).await?;
         found.map(|json| read::<DossierRow>(&json)?.restore()).transpose()
     }
 
@@ -157,18 +158,14 @@ impl OrderStore for SqliteStore {
             .bind(filter.status)
             .bind(filter.after.map(|(at, _)| at))
             .bind(filter.after.map(|(_, id)| id.as_bytes().to_vec()))
-            .bind(filter.limit)
-            .fetch_all(&self.readers);
-        let found = self.read(rows).await?;
+            .bind(filter.limit);
+        let found = self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await?;
         found.iter().map(|json| read::<DossierRow>(json)?.restore()).collect()
     }
 
     async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
-        let row = sqlx::query_scalar::<_, String>(sql::TASK)
-            .bind(id.get())
-            .bind(customer(scope))
-            .fetch_optional(&self.readers);
-        let found = self.read(row).await?;
+        let row = sqlx::query_scalar::<_, String>(sql::TASK).bind(id.get()).bind(customer(scope));
+        let found = self.read(async |mut reader| row.fetch_optional(&mut *reader).await).await?;
         found.map(|json| read::<TaskViewRow>(&json)?.restore()).transpose()
     }
 
@@ -180,9 +177,8 @@ impl OrderStore for SqliteStore {
             .bind(filter.after.map(|(at, _)| at))
             .bind(filter.after.map(|(_, id)| id))
             .bind(filter.limit)
-            .bind(filter.order.map(|id| id.as_bytes().to_vec()))
-            .fetch_all(&self.readers);
-        let found = self.read(rows).await?;
+            .bind(filter.order.map(|id| id.as_bytes().to_vec()));
+        let found = self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await?;
         found.iter().map(|json| read::<TaskRow>(json)?.restore()).collect()
     }
 
@@ -193,9 +189,11 @@ impl OrderStore for SqliteStore {
     ) -> Result<Option<OrderId>, StorageError> {
         let row = sqlx::query_scalar::<_, Vec<u8>>(sql::FIND_ORDER)
             .bind(provider.as_str())
-            .bind(number.as_str())
-            .fetch_optional(&self.readers);
-        Ok(self.read(row).await?.and_then(|id| order_id_of(&id)))
+            .bind(number.as_str());
+        Ok(self
+            .read(async |mut reader| row.fetch_optional(&mut *reader).await)
+            .await?
+            .and_then(|id| order_id_of(&id)))
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
@@ -211,7 +209,10 @@ impl OrderStore for SqliteStore {
     }
 
     async fn find_reply(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
-        self.read(reply_of(&self.readers, key)).await?.map(restore_reply).transpose()
+        self.read(async |mut reader| reply_of(&mut *reader, key).await)
+            .await?
+            .map(restore_reply)
+            .transpose()
     }
 
     async fn keep_reply(
@@ -224,9 +225,8 @@ impl OrderStore for SqliteStore {
 
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
         let now = self.clock.now();
-        let rows = sqlx::query_as::<_, (String, String, i64, Option<i64>)>(sql::STATS)
-            .bind(now.micros())
-            .fetch_all(&self.readers);
+        let rows =
+            sqlx::query_as::<_, (String, String, i64, Option<i64>)>(sql::STATS).bind(now.micros());
         let stat = |(kind, state, count, oldest): (String, String, i64, Option<i64>)| {
             Some(TaskStat {
                 kind: TaskKind::parse(&kind)?,
@@ -235,7 +235,12 @@ impl OrderStore for SqliteStore {
                 oldest_due: oldest.map(|due_at| now.since(Timestamp::from_micros(due_at))),
             })
         };
-        Ok(self.read(rows).await?.into_iter().filter_map(stat).collect())
+        Ok(self
+            .read(async |mut reader| rows.fetch_all(&mut *reader).await)
+            .await?
+            .into_iter()
+            .filter_map(stat)
+            .collect())
     }
 
     async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
@@ -244,6 +249,12 @@ impl OrderStore for SqliteStore {
 
     async fn ping(&self) -> Result<(), StorageError> {
         self.write(Ping).await
+    }
+
+    /// Of the readers. The writer has one connection, and a queue before it is how it gathers its
+    /// commits: no shortage.
+    fn connections(&self) -> Connections {
+        self.readers.connections()
     }
 
     async fn hinted(&self, hint: Hint, seen: u64) -> u64 {
