@@ -28,11 +28,14 @@ const HOUSE: &[Room] = &[
     room("core::ports", &["core::domain"], &["async_trait", "thiserror", "tokio::time"]),
     room("core::use_cases", &["core"], &["async_trait", "thiserror", "tracing", "tokio::sync", "tokio::time", "tokio::select", "futures_util"]),
 
+    // the one seam to the exporter of spans
+    room("adapters::spans", &["core::ports"], &["opentelemetry", "tracing", "tracing_opentelemetry"]),
+
     // the machines know no vendor
     room("adapters::resilience", &["core::ports::unavailable", "core::ports::deadline"], &["tokio", "serde", "tracing", "thiserror", "rustix", "fastrand"]),
 
     // the partners know nothing of one another
-    room("adapters::out::http_client", &["core::ports", "adapters::resilience"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
+    room("adapters::out::http_client", &["core::ports", "adapters::resilience", "adapters::spans"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
     room("adapters::out::alarm", &["core::ports"], &["tokio::time", "tracing"]),
     room("adapters::out::sampler", &["core::ports"], &["tokio::time"]),
     room("adapters::out::health", &["core::ports", "adapters::out::http_client"], &["tokio"]),
@@ -44,13 +47,13 @@ const HOUSE: &[Room] = &[
     room("adapters::out::catalog", VENDOR, CACHED_VENDOR_CRATES),
     room("adapters::out::recommendations", VENDOR, VENDOR_CRATES),
     room("adapters::out::storage", &["core::domain", "core::ports"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
-    room("adapters::metrics", &["core::domain", "core::ports", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time"]),
+    room("adapters::metrics", &["core::domain", "core::ports", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time", "tracing"]),
 
     // the doors know the core only
-    room("adapters::in::http", &["core"], DOOR_CRATES),
+    room("adapters::in::http", &["core", "adapters::spans"], DOOR_CRATES),
     room("adapters::in::http::auth", &["core", "adapters::in::http"], &["axum", "http", "jsonwebtoken", "rustls_pki_types", "secrecy", "serde", "serde_json", "thiserror", "tracing"]),
     room("adapters::in::admin", &["core", "adapters::in::http"], DOOR_CRATES),
-    room("adapters::in::worker", &["core"], &["fastrand", "tokio", "tokio_util", "tracing"]),
+    room("adapters::in::worker", &["core", "adapters::spans"], &["fastrand", "tokio", "tokio_util", "tracing"]),
 
     // the frame knows everything
     room("bootstrap", &[""], &["anyhow", "axum", "tokio", "tokio_util", "tracing", "secrecy", "clap"]),

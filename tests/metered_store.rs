@@ -23,7 +23,7 @@ impl Clock for StoppedClock {
 fn metered() -> (MeteredStore, Arc<Metrics>) {
     let metrics = Arc::new(Metrics::new(BuildInfo::CURRENT));
     let store = Arc::new(MemoryStore::new(Arc::new(StoppedClock)));
-    (MeteredStore::new(store, Arc::clone(&metrics)), metrics)
+    (MeteredStore::new(store, Arc::clone(&metrics), "sqlite"), metrics)
 }
 
 fn count(page: &str, operation: &str) -> u64 {
@@ -69,7 +69,7 @@ async fn the_connections_of_the_store_are_shown() {
     migrate(&url).await.unwrap();
     let metrics = Arc::new(Metrics::new(BuildInfo::CURRENT));
     let store = connect(&url, Settings::default()).await.unwrap();
-    let store = MeteredStore::new(store, Arc::clone(&metrics));
+    let store = MeteredStore::new(store, Arc::clone(&metrics), "sqlite");
     metrics.watch_connections(Arc::new(store.clone()));
     let shown = |series: &str| {
         let page = metrics.render();

@@ -84,7 +84,7 @@ fn exchanged(method: &'static str, status: Option<u16>, failure: Option<&'static
 }
 
 fn exchange<'a>(route: &'a str, status: u16, code: Option<&'static str>) -> Exchange<'a> {
-    Exchange { method: "GET", route: Some(route), status, took: SECOND, code }
+    Exchange { method: "GET", route: Some(route), status, took: SECOND, trace_id: "ab", code }
 }
 
 #[tokio::test]

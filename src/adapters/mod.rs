@@ -4,3 +4,4 @@ pub mod r#in;
 pub mod metrics;
 pub mod out;
 pub mod resilience;
+pub mod spans;

@@ -118,7 +118,8 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
     storage::migrate(url).await.context("the database cannot be migrated")?;
     let store = storage::connect(url, settings).await.context("the database cannot be reached")?;
     metrics.watch_connections(Arc::clone(&store));
-    let store: Arc<dyn OrderStore> = Arc::new(MeteredStore::new(store, Arc::clone(&metrics)));
+    let store: Arc<dyn OrderStore> =
+        Arc::new(MeteredStore::new(store, Arc::clone(&metrics), storage::system_name(url)?));
     // Whatever this instance's predecessor held when it died is due again at once.
     store.release_leases(&config.payment.instance).await.context("leases cannot be released")?;
     let partners = Partners::connect(&config, &metrics)?;

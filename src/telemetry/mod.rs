@@ -1,9 +1,11 @@
 //! What the service tells of itself while it runs: log lines on stderr and, if a collector is
 //! named, spans. Metrics are an adapter of their own.
 
+mod last_word;
 mod line;
 
 use crate::config::{LogFormat, TelemetryConfig};
+use last_word::LastWord;
 use line::JsonLine;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider;
@@ -19,8 +21,10 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
-/// Without it, each export would make spans of its own, to be exported.
-const EXPORTED: &str = "info,opentelemetry=off,hyper=off,reqwest=off,h2=off,tower=off";
+/// What the log leaves out and a trace wants: the events of the guards and the fallbacks, the spans of
+/// the storage. And without the rest each export would make spans of its own, to be exported.
+const EXPORTED: &str =
+    "info,order_service=debug,opentelemetry=off,hyper=off,reqwest=off,h2=off,tower=off";
 
 /// Running telemetry. It outlives the async runtime, because its last act blocks.
 #[derive(Debug)]
@@ -74,7 +78,10 @@ where
     };
     let exported = spans.map(|provider| {
         let tracer = provider.tracer("order-service");
-        tracing_opentelemetry::layer().with_tracer(tracer).with_filter(EnvFilter::new(EXPORTED))
+        let layer = tracing_opentelemetry::layer().with_tracer(tracer);
+        // Where in the code and on which thread is of no use to who reads a trace.
+        let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false);
+        layer.with_filter(EnvFilter::new(EXPORTED))
     });
     let lines = lines.with_filter(EnvFilter::try_new(&config.filter)?);
     Ok(tracing_subscriber::registry().with(lines).with(exported))
@@ -90,7 +97,7 @@ fn provider(config: &TelemetryConfig) -> Result<Option<SdkTracerProvider>, Telem
         .with_service_name(config.service_name.clone())
         .build();
     let provider = SdkTracerProvider::builder().with_resource(resource);
-    Ok(Some(provider.with_batch_exporter(exporter).build()))
+    Ok(Some(provider.with_batch_exporter(LastWord(exporter)).build()))
 }
 
 #[cfg(test)]

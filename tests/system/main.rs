@@ -6,9 +6,11 @@
 #[path = "../metrics_page/mod.rs"]
 mod metrics_page;
 
+mod collector;
 mod deaths;
 mod journey;
 mod metrics;
 mod outages;
 mod service;
+mod spans;
 mod tokens;

@@ -17,6 +17,8 @@ use prometheus::HistogramVec;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 /// What is asked of the storage: the methods of its port, with the table that each is mostly about.
 pub const DB_OPERATIONS: [(&str, &str); 14] = [
@@ -61,12 +63,14 @@ impl Store {
 pub struct MeteredStore {
     store: Arc<dyn OrderStore>,
     metrics: Arc<Metrics>,
+    /// OpenTelemetry's word for the database.
+    system: &'static str,
 }
 
 impl MeteredStore {
     #[must_use]
-    pub fn new(store: Arc<dyn OrderStore>, metrics: Arc<Metrics>) -> Self {
-        Self { store, metrics }
+    pub fn new(store: Arc<dyn OrderStore>, metrics: Arc<Metrics>, system: &'static str) -> Self {
+        Self { store, metrics, system }
     }
 
     async fn timed<T>(
@@ -74,26 +78,56 @@ impl MeteredStore {
         operation: &'static str,
         work: impl Future<Output = Result<T, StorageError>>,
     ) -> Result<T, StorageError> {
-        let begun = Instant::now();
-        let result = work.await;
+        let (begun, span) = (Instant::now(), self.span_of(operation));
+        let result = work.instrument(span.clone()).await;
+        if let Err(error) = &result {
+            span.record("error.type", word_of(error)).record("otel.status_code", "ERROR");
+        }
         self.metrics.db_operation(operation, result.as_ref().err(), begun.elapsed());
         result
+    }
+}
+
+impl MeteredStore {
+    /// Only inside somebody's trace: a worker's look for due tasks each second makes none. Only for
+    /// the exporter, which asks for more than the log does.
+    fn span_of(&self, operation: &str) -> Span {
+        if Span::current().is_none() {
+            return Span::none();
+        }
+        let collection = collection_of(operation).unwrap_or_default();
+        tracing::debug_span!(
+            "storage",
+            otel.name = %format_args!("{operation} {collection}"),
+            otel.kind = "client",
+            db.system.name = self.system,
+            db.operation.name = operation,
+            db.collection.name = collection,
+            "error.type" = Empty,
+            otel.status_code = Empty,
+        )
+    }
+}
+
+fn collection_of(operation: &str) -> Option<&'static str> {
+    DB_OPERATIONS.iter().find(|(name, _)| *name == operation).map(|(_, collection)| *collection)
+}
+
+const fn word_of(error: &StorageError) -> &'static str {
+    match error {
+        StorageError::Unavailable => "unavailable",
+        StorageError::Corrupt(_) => "corrupt",
     }
 }
 
 impl Metrics {
     /// An operation of the storage ended.
     pub fn db_operation(&self, operation: &str, error: Option<&StorageError>, elapsed: Duration) {
-        let known = DB_OPERATIONS.iter().find(|(name, _)| *name == operation);
-        let Some((operation, collection)) = known else { return };
-        let error_type = match error {
-            None => "",
-            Some(StorageError::Unavailable) => "unavailable",
-            Some(StorageError::Corrupt(_)) => "corrupt",
-        };
+        let Some(collection) = collection_of(operation) else { return };
+        let error_type = error.map_or("", word_of);
         self.store
             .durations
-            .with_label_values(&[*operation, *collection, error_type])
+            .with_label_values(&[operation, collection, error_type])
             .observe(elapsed.as_secs_f64());
     }
 }

@@ -14,6 +14,16 @@ use tokio::time::{Instant, sleep};
 /// A caller does not sleep longer than this in all, whatever the partner asks for.
 const MAX_SLEEP: Duration = Duration::from_secs(2);
 
+tokio::task_local! {
+    static MADE: u32;
+}
+
+/// How many attempts the call that is under way had before this one.
+#[must_use]
+pub fn resends() -> u32 {
+    MADE.try_with(|made| *made).unwrap_or(0)
+}
+
 #[derive(Debug)]
 pub struct Retry {
     system: System,
@@ -60,7 +70,7 @@ impl Retry {
         let mut slept = Duration::ZERO;
         let mut made = 0;
         loop {
-            let result = attempt().await;
+            let result = MADE.scope(made, attempt()).await;
             made += 1;
             let Err(error) = &result else {
                 self.count_end(made, RetryOutcome::Success);

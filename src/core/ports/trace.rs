@@ -30,7 +30,14 @@ impl TraceParent {
     /// A new trace from its random parts; a zero is lifted to one, which the standard forbids.
     #[must_use]
     pub fn new(trace_id: u128, span_id: u64) -> Self {
-        Self(format!("00-{:032x}-{:016x}-01", trace_id.max(1), span_id.max(1)).into())
+        Self::of(trace_id, span_id, true)
+    }
+
+    /// A span's name from its parts, with whether it is recorded.
+    #[must_use]
+    pub fn of(trace_id: u128, span_id: u64, sampled: bool) -> Self {
+        let (trace_id, span_id, flags) = (trace_id.max(1), span_id.max(1), u8::from(sampled));
+        Self(format!("00-{trace_id:032x}-{span_id:016x}-{flags:02x}").into())
     }
 
     /// The same trace with another parent span.
@@ -42,6 +49,17 @@ impl TraceParent {
     #[must_use]
     pub fn trace_id(&self) -> &str {
         &self.0[3..35]
+    }
+
+    #[must_use]
+    pub fn span_id(&self) -> &str {
+        &self.0[36..52]
+    }
+
+    /// Whether whoever made it records the trace.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        u8::from_str_radix(&self.0[53..], 16).is_ok_and(|flags| flags & 1 == 1)
     }
 
     #[must_use]
@@ -75,6 +93,16 @@ mod tests {
         ] {
             assert_eq!(TraceParent::parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_name_tells_its_parts() {
+        for (flags, sampled) in [("00", false), ("01", true), ("02", false), ("ff", true)] {
+            let text = format!("00-{:032x}-{:016x}-{flags}", 7, 8);
+            let name = TraceParent::parse(&text).unwrap();
+            assert_eq!((name.span_id(), name.is_sampled()), ("0000000000000008", sampled));
+        }
+        assert!(!TraceParent::of(7, 8, false).is_sampled());
     }
 
     #[test]

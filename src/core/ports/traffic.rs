@@ -27,6 +27,7 @@ pub struct Exchange<'a> {
     /// 499 when the client hung up before the answer.
     pub status: u16,
     pub took: Duration,
+    pub trace_id: &'a str,
     /// The stable code of the problem that was answered.
     pub code: Option<&'static str>,
 }

@@ -48,6 +48,9 @@ pub struct CancelOrder {
 impl CancelOrder {
     /// Answers through `reply`, and goes on until the call that has begun is stored. Run it detached
     /// from the client.
+    #[tracing::instrument(name = "CancelOrder", skip_all, fields(
+        order.id = %ask.order_id, order.status, payment.method, fallback.kind,
+    ))]
     pub async fn run(&self, ask: Cancel, reply: Reply<Result<Cancellation, CancelError>>) {
         let task_id = TaskId::new(self.tasks.entropy.bits());
         let token = LeaseToken::new(self.tasks.entropy.bits());

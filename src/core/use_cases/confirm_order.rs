@@ -75,6 +75,9 @@ pub struct ConfirmOrder {
 impl ConfirmOrder {
     /// Answers through `reply` as soon as there is something to say, and goes on until the call that
     /// has begun is stored. Run it detached from the client.
+    #[tracing::instrument(name = "ConfirmOrder", skip_all, fields(
+        order.id = %ask.order_id, order.status, payment.method, fallback.kind,
+    ))]
     pub async fn run(&self, ask: Confirm, reply: Reply<Result<Confirmation, ConfirmError>>) {
         if ask.call.deadline.remaining() < TOO_SHORT {
             let _ = reply.send(Err(ConfirmError::DeadlineExceeded));

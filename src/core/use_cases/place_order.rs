@@ -52,6 +52,7 @@ impl PlaceOrder {
     /// # Errors
     /// A senseless order, an unknown product, a catalog that cannot answer while no price is young
     /// enough, or a storage that cannot commit; then nothing was placed.
+    #[tracing::instrument(name = "PlaceOrder", skip_all, fields(order.id))]
     pub async fn run(&self, wanted: NewOrder) -> Result<Placed, PlaceOrderError> {
         Order::check_lines(&wanted.lines)?;
         let items: Vec<Item> = stream::iter(wanted.lines)
@@ -64,6 +65,7 @@ impl PlaceOrder {
         let order = Order::place(id, wanted.customer_id, items, now)?;
         let placed = self.store.place(order, wanted.key).await?;
         if let Placed::New(order) = &placed {
+            tracing::Span::current().record("order.id", tracing::field::display(order.id));
             self.events.record(&Event::OrderPlaced { total: order.total });
         }
         Ok(placed)

@@ -35,6 +35,9 @@ pub struct ReceiveCallback {
 impl ReceiveCallback {
     /// # Errors
     /// A bad signature, nonsense, or a storage that cannot commit: the provider will send it again.
+    #[tracing::instrument(name = "ReceiveCallback", skip_all, fields(
+        payment.method = provider.as_str(), order.id,
+    ))]
     pub async fn run(&self, provider: Provider, raw: &RawCallback<'_>) -> Result<(), ReceiveError> {
         let port =
             self.tasks.router.port(provider).ok_or(ReceiveError::UnknownProvider(provider))?;
@@ -43,7 +46,10 @@ impl ReceiveCallback {
             return Ok(());
         }
         match self.tasks.store.find_order(provider, &callback.number).await? {
-            Some(order_id) => self.hint(order_id, provider, callback).await,
+            Some(order_id) => {
+                tracing::Span::current().record("order.id", tracing::field::display(order_id));
+                self.hint(order_id, provider, callback).await
+            }
             None => self.orphan(provider, callback).await,
         }
     }

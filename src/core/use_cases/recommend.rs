@@ -6,6 +6,7 @@ use crate::core::ports::call::Call;
 use crate::core::ports::events::{Event, Events, FallbackKind};
 use crate::core::ports::recommendations::{Recommendation, RecommendationsPort};
 use crate::core::ports::unavailable::{Cause, System};
+use crate::core::use_cases::tell;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -32,6 +33,7 @@ pub struct RecommendError {
 impl Recommend {
     /// # Errors
     /// Only with `only_not_executed`: the system was reached and failed.
+    #[tracing::instrument(name = "Recommend", skip_all, fields(fallback.kind))]
     pub async fn run(
         &self,
         customer: &CustomerId,
@@ -46,6 +48,7 @@ impl Recommend {
         }
         let (system, kind) = (System::Recommendations, FallbackKind::Default);
         self.events.record(&Event::Fallback { system, kind, cause });
+        tell::fallback("default", system, cause);
         Ok(Recommended { items: Vec::new(), degraded: true })
     }
 }

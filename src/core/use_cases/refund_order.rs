@@ -93,6 +93,9 @@ pub struct RefundOrder {
 impl RefundOrder {
     /// Answers through `reply`, and goes on until the call that has begun is stored. Run it detached
     /// from the client.
+    #[tracing::instrument(name = "RefundOrder", skip_all, fields(
+        order.id = %ask.order_id, order.status, payment.method, fallback.kind,
+    ))]
     pub async fn run(&self, ask: Refund, reply: Reply<Result<Refunding, RefundError>>) {
         let task_id = TaskId::new(self.tasks.entropy.bits());
         let token = LeaseToken::new(self.tasks.entropy.bits());

@@ -7,7 +7,8 @@ use crate::core::ports::events::{
     Event, Events, FallbackKind, ReconcileFinding, RegistrationResult, StepOutcome,
 };
 use crate::core::ports::payment::PaymentSystemUnavailableError;
-use crate::core::use_cases::run_tasks::{Decided, Run, system_of};
+use crate::core::ports::unavailable::{Cause, System};
+use crate::core::use_cases::run_tasks::{Decided, Rested, Run, system_of};
 
 /// A provider executed nothing; the next one, or the queue, takes over.
 pub(super) fn not_executed(events: &dyn Events, run: &Run, fault: &PaymentSystemUnavailableError) {
@@ -26,6 +27,9 @@ pub(super) fn outcome(events: &dyn Events, step: &Step, outcome: &Outcome) {
 pub(super) fn decided(events: &dyn Events, run: &Run, decided: &Decided) {
     notes(events, run, &decided.notes);
     let status = decided.rested.status;
+    if decided.next == Next::Rest {
+        describe(&decided.rested);
+    }
     if decided.from != status {
         events.record(&Event::OrderMoved { from: decided.from, to: status });
     }
@@ -44,6 +48,22 @@ pub(super) fn decided(events: &dyn Events, run: &Run, decided: &Decided) {
     }
 }
 
+/// The attributes of the span that stands for the run.
+fn describe(rested: &Rested) {
+    let made = rested.task.as_ref().and_then(|task| task.result).map(|(provider, _)| provider);
+    let span = tracing::Span::current();
+    span.record("order.status", rested.status.as_str());
+    if let Some(provider) = made {
+        span.record("payment.method", provider.as_str());
+    }
+}
+
+/// Told to the trace alone: the log has a line of its own for each kind.
+pub(super) fn fallback(kind: &'static str, system: System, cause: Cause) {
+    tracing::Span::current().record("fallback.kind", kind);
+    tracing::debug!(%system, kind, cause = cause.as_str(), "fallback");
+}
+
 fn failover(events: &dyn Events, run: &Run, decided: &Decided, step: &Step) {
     let Some(fault) = decided.rested.unavailable else { return };
     if matches!(step.action, Action::Register { .. }) && fault.system != system_of(step.provider) {
@@ -51,6 +71,7 @@ fn failover(events: &dyn Events, run: &Run, decided: &Decided, step: &Step) {
             cause = fault.cause.as_str(), next = %step.provider, "payment system unavailable, trying the next one");
         let (system, cause) = (fault.system, fault.cause);
         events.record(&Event::Fallback { system, kind: FallbackKind::Failover, cause });
+        fallback("failover", system, cause);
     }
 }
 
@@ -100,6 +121,7 @@ fn registration(events: &dyn Events, run: &Run, decided: &Decided, task: &Task) 
     }
     let kind = FallbackKind::Queued;
     events.record(&Event::Fallback { system, kind, cause: fault.cause });
+    fallback("queued", system, fault.cause);
 }
 
 fn notes(events: &dyn Events, run: &Run, notes: &[Note]) {

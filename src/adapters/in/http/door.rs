@@ -8,6 +8,7 @@ use crate::adapters::r#in::http::limits::{Gate, Lifecycle};
 use crate::adapters::r#in::http::prefer::MAX_WAIT;
 use crate::adapters::r#in::http::problem::Problem;
 use crate::adapters::r#in::http::visit::{Visit, X_REQUEST_ID};
+use crate::adapters::spans;
 use crate::core::ports::clock::Entropy;
 use crate::core::ports::traffic::{Exchange, Shed, Traffic};
 use axum::body::Body;
@@ -24,7 +25,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
-use tracing::Instrument;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 pub const TASK_ROUTE: &str = "/v1/tasks/{task_id}";
 
@@ -92,19 +94,14 @@ impl Door {
 }
 
 pub async fn door(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
-    let (visit, verdict) =
-        Visit::new(request.uri(), request.headers(), &*door.entropy, door.request_timeout);
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map(MatchedPath::as_str);
-    let mut entry = Entry::begin(&*door.traffic, request.method(), route);
-    let span = tracing::info_span!(
-        "request",
-        otel.kind = "server",
-        http.request.method = entry.method,
-        http.route = route,
-        request_id = visit.request_id.to_str().unwrap_or_default(),
-        trace_id = visit.trace.trace_id(),
-    );
+    let span = span_of(known(request.method()), route);
+    let (uri, headers) = (request.uri(), request.headers());
+    let (visit, verdict) = Visit::new(uri, headers, &span, &*door.entropy, door.request_timeout);
+    span.record("request_id", visit.request_id.to_str().unwrap_or_default());
+    span.record("trace_id", visit.trace.trace_id());
+    let mut entry = Entry::begin(&*door.traffic, request.method(), route, (&visit, &span));
     request.extensions_mut().insert(visit.clone());
     let answer = async {
         let answer = match verdict {
@@ -113,7 +110,21 @@ pub async fn door(State(door): State<Arc<Door>>, mut request: Request, next: Nex
         };
         dress(answer, &visit, &mut entry)
     };
-    answer.instrument(span).await
+    answer.instrument(span.clone()).await
+}
+
+fn span_of(method: &str, route: Option<&str>) -> Span {
+    let name = route.map_or_else(|| method.to_owned(), |route| format!("{method} {route}"));
+    tracing::info_span!(
+        "request",
+        otel.name = name,
+        otel.kind = "server",
+        http.request.method = method,
+        http.route = route,
+        url.scheme = "http",
+        request_id = Empty,
+        trace_id = Empty,
+    )
 }
 
 /// Common headers, and the body of a problem.
@@ -159,15 +170,22 @@ struct Entry<'a> {
     traffic: &'a dyn Traffic,
     method: &'static str,
     route: Option<&'a str>,
+    trace_id: &'a str,
+    span: &'a Span,
     began: Instant,
     ended: bool,
 }
 
 impl<'a> Entry<'a> {
-    fn begin(traffic: &'a dyn Traffic, method: &Method, route: Option<&'a str>) -> Self {
-        let method = known(method);
+    fn begin(
+        traffic: &'a dyn Traffic,
+        method: &Method,
+        route: Option<&'a str>,
+        (visit, span): (&'a Visit, &'a Span),
+    ) -> Self {
+        let (method, trace_id) = (known(method), visit.trace.trace_id());
         traffic.began(method);
-        Self { traffic, method, route, began: Instant::now(), ended: false }
+        Self { traffic, method, route, trace_id, span, began: Instant::now(), ended: false }
     }
 
     fn end(&mut self, status: StatusCode, code: Option<Code>) {
@@ -177,7 +195,19 @@ impl<'a> Entry<'a> {
     fn count(&mut self, status: u16, code: Option<&'static str>) {
         self.ended = true;
         let (method, route, took) = (self.method, self.route, self.began.elapsed());
-        self.traffic.ended(&Exchange { method, route, status, took, code });
+        self.traffic.ended(&Exchange {
+            method,
+            route,
+            status,
+            took,
+            trace_id: self.trace_id,
+            code,
+        });
+        spans::note(self.span, "http.response.status_code", i64::from(status));
+        if status >= 500 {
+            spans::note(self.span, "error.type", code.unwrap_or("internal"));
+            spans::fail(self.span, code.unwrap_or("internal"));
+        }
     }
 }
 

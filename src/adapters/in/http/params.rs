@@ -5,10 +5,12 @@ use crate::adapters::r#in::http::code::Code;
 use crate::adapters::r#in::http::faults::{At, BAD_ID, Faults, TWICE, UNKNOWN};
 use crate::adapters::r#in::http::lang::Text;
 use crate::adapters::r#in::http::problem::Problem;
+use crate::adapters::spans;
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId, TaskId};
 use axum::extract::{FromRequestParts, Path, Query};
 use http::Uri;
 use http::request::Parts;
+use tracing::Span;
 
 pub const DEFAULT_LIMIT: usize = 20;
 const BAD_LIMIT: Text =
@@ -19,6 +21,9 @@ pub trait Segment: Sized {
     /// # Errors
     /// The problem that a client gets instead.
     fn read(text: &str) -> Result<Self, Problem>;
+
+    /// Tells the trace of it.
+    fn note(&self) {}
 }
 
 /// The one parameter in the path.
@@ -31,7 +36,9 @@ impl<T: Segment, S: Send + Sync> FromRequestParts<S> for Id<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         // It fails on bytes that are not UTF-8: the value then reads as no id at all.
         let text = Path::<String>::from_request_parts(parts, state).await;
-        T::read(text.as_ref().map_or("", |Path(text)| text)).map(Self)
+        let id = T::read(text.as_ref().map_or("", |Path(text)| text))?;
+        id.note();
+        Ok(Self(id))
     }
 }
 
@@ -39,6 +46,10 @@ impl<T: Segment, S: Send + Sync> FromRequestParts<S> for Id<T> {
 impl Segment for OrderId {
     fn read(text: &str) -> Result<Self, Problem> {
         Self::parse(text).ok_or(Problem::new(Code::OrderNotFound))
+    }
+
+    fn note(&self) {
+        spans::note(&Span::current(), "order.id", self.to_string());
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::adapters::r#in::http::lang::{Lang, Text};
 use crate::adapters::r#in::http::problem::{Problem, Setting};
+use crate::adapters::spans;
 use crate::core::ports::call::Call;
 use crate::core::ports::clock::Entropy;
 use crate::core::ports::deadline::Deadline;
@@ -12,6 +13,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Span;
 
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub const REQUEST_TIMEOUT: HeaderName = HeaderName::from_static("request-timeout");
@@ -47,10 +49,12 @@ impl std::ops::Deref for Visit {
 }
 
 impl Visit {
-    /// A visit, with what is wrong with its headers: the visit is needed to say so.
+    /// A visit, with what is wrong with its headers: the visit is needed to say so. `span` is the one
+    /// that will stand for it; it joins the client's trace.
     pub fn new(
         uri: &Uri,
         headers: &HeaderMap,
+        span: &Span,
         entropy: &dyn Entropy,
         limit: Duration,
     ) -> (Self, Result<(), Problem>) {
@@ -62,7 +66,7 @@ impl Visit {
                 (limit, Err(Problem::invalid_at(REQUEST_TIMEOUT.as_str(), MALFORMED_TIMEOUT)))
             }
         };
-        let trace = trace(headers, entropy);
+        let trace = trace(headers, span, entropy);
         let visit = Circumstances {
             request_id: request_id(headers, &trace),
             trace,
@@ -88,14 +92,21 @@ impl Visit {
     }
 }
 
-fn trace(headers: &HeaderMap, entropy: &dyn Entropy) -> TraceParent {
-    let bits = entropy.bits();
-    let span = u64::try_from(bits & u128::from(u64::MAX)).expect("64 bits");
+/// As the span is exported, or a name that only logs, partners and the client will know.
+fn trace(headers: &HeaderMap, span: &Span, entropy: &dyn Entropy) -> TraceParent {
     let theirs = headers.get(TRACEPARENT).and_then(|value| value.to_str().ok());
-    match theirs.and_then(TraceParent::parse) {
-        Some(parent) => parent.child(span),
-        None => TraceParent::new(entropy.bits(), span),
+    let theirs = theirs.and_then(TraceParent::parse);
+    if let Some(parent) = &theirs {
+        spans::join(span, parent);
     }
+    spans::name_of(span).unwrap_or_else(|| {
+        let bits = entropy.bits();
+        let span = u64::try_from(bits & u128::from(u64::MAX)).expect("64 bits");
+        match theirs {
+            Some(parent) => parent.child(span),
+            None => TraceParent::new(entropy.bits(), span),
+        }
+    })
 }
 
 /// The client's own if it is 1 to 128 of `[A-Za-z0-9._-]`, else the trace's id, so that one search
@@ -146,7 +157,8 @@ mod tests {
     fn visit(name: &'static str, value: &str) -> (Visit, Result<(), Problem>) {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_str(value).unwrap());
-        Visit::new(&Uri::from_static("/x?y"), &headers, &Sevens, Duration::from_secs(20))
+        let (uri, limit) = (Uri::from_static("/x?y"), Duration::from_secs(20));
+        Visit::new(&uri, &headers, &Span::none(), &Sevens, limit)
     }
 
     #[tokio::test]

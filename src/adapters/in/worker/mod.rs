@@ -6,9 +6,11 @@ mod lanes;
 
 pub use housekeeping::Housekeeping;
 
+use crate::adapters::spans;
 use crate::core::domain::registration::Provider;
 use crate::core::ports::events::{Event, Events};
 use crate::core::ports::orders::{Claimed, Hint, StorageError};
+use crate::core::ports::trace::TraceParent;
 use crate::core::use_cases::run_tasks::RunTasks;
 use lanes::Lanes;
 use std::sync::Arc;
@@ -16,6 +18,8 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 /// A claim that takes longer is given up: the loop must outlive a database that hangs.
 const CLAIM_LIMIT: Duration = Duration::from_secs(10);
@@ -94,17 +98,45 @@ impl Worker {
 
     fn spawn(&self, lanes: &Arc<Lanes>, lane: Option<Provider>, claimed: Claimed) {
         let (tasks, place) = (Arc::clone(&self.tasks), lanes.enter(lane));
-        self.tracker.spawn(async move {
+        let span = span_of(&claimed);
+        let run = async move {
             let (order_id, task_id) = (claimed.order_id, claimed.task_id);
             if let Err(fault) = tasks.run_claimed(claimed).await {
                 tracing::error!(%order_id, %task_id, %fault, "a task's result could not be stored");
+                spans::fail(&Span::current(), "a task's result could not be stored");
             }
             drop(place);
-        });
+        };
+        self.tracker.spawn(run.instrument(span));
     }
 
     /// Instances that were started together shall not poll together.
     fn pause(&self) -> Duration {
         self.poll_interval.mul_f64(0.75 + fastrand::f64() / 2.0)
     }
+}
+
+/// A trace of its own: the request that asked for the task may be a day gone. A link leads to it.
+fn span_of(claimed: &Claimed) -> Span {
+    let span = tracing::info_span!(
+        parent: None,
+        "payment_task.process",
+        otel.kind = "consumer",
+        task.id = %claimed.task_id,
+        task.kind = claimed.kind.as_str(),
+        task.attempt = claimed.attempts + 1,
+        order.id = %claimed.order_id,
+        order.status = Empty,
+        payment.method = Empty,
+        fallback.kind = Empty,
+        trace_id = Empty,
+    );
+    let creator = claimed.trace.as_deref().and_then(TraceParent::parse);
+    if let Some(creator) = &creator {
+        spans::link(&span, creator);
+    }
+    if let Some(trace) = spans::name_of(&span).or(creator) {
+        span.record("trace_id", trace.trace_id());
+    }
+    span
 }

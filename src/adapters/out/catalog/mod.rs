@@ -156,7 +156,8 @@ impl CatalogAdapter {
 #[async_trait::async_trait]
 impl CatalogPort for CatalogAdapter {
     #[instrument(name = "CatalogAdapter.GetProductDetails", target = "catalog-adapter", skip_all, fields(
-        external.system = "catalog", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        external.system = "catalog", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
         retry.attempts, fallback.kind, otel.status_code, otel.status_description,
     ))]
     async fn get_product_details(
@@ -205,6 +206,7 @@ impl CatalogAdapter {
         };
         self.events.record(&Event::Fallback { system, kind, cause });
         Span::current().record("fallback.kind", "cached");
+        tracing::debug!(%system, kind = "cached", cause = cause.as_str(), "fallback");
         if self.fallback_log.may_log(cause) {
             tracing::warn!(
                 %system, product_id = %id, cause = cause.as_str(),

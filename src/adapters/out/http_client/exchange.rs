@@ -1,6 +1,8 @@
 //! One exchange with a partner: counted, traced, bounded, its failure told in the core's words.
 
-use super::Client;
+use super::{Client, Url};
+use crate::adapters::resilience::retry::resends;
+use crate::adapters::spans;
 use crate::core::ports::events::Event;
 use crate::core::ports::trace::TraceParent;
 use crate::core::ports::unavailable::Cause;
@@ -38,10 +40,11 @@ impl Client {
         trace: Option<&TraceParent>,
     ) -> Result<Reply, Cause> {
         let mut request = request.build().map_err(|error| cause_of(&error))?;
-        if let Ok(value) = child_of(trace).as_str().parse() {
+        let mut exchange = Exchange::begin(self, &request);
+        let name = spans::name_of(&exchange.span).unwrap_or_else(|| child_of(trace));
+        if let Ok(value) = name.as_str().parse() {
             request.headers_mut().insert("traceparent", value);
         }
-        let mut exchange = Exchange::begin(self, &request);
         let sent = self.inner.execute(request).instrument(exchange.span.clone()).await;
         let sent = sent.map_err(|error| cause_of(&error));
         exchange.end = Some(sent.as_ref().map(Response::status).map_err(|cause| *cause));
@@ -63,11 +66,14 @@ struct Exchange<'a> {
 impl<'a> Exchange<'a> {
     fn begin(client: &'a Client, request: &Request) -> Self {
         let method = if *request.method() == Method::POST { "POST" } else { "GET" };
+        let resends = resends();
         let span = tracing::info_span!(
             "http.client",
             otel.name = method,
             otel.kind = "client",
             http.request.method = method,
+            http.request.resend_count = (resends > 0).then_some(resends),
+            url.full = without_query(request.url()),
             server.address = &*client.server,
             server.port = request.url().port_or_known_default(),
             http.response.status_code = Empty,
@@ -90,7 +96,9 @@ impl Drop for Exchange<'_> {
             self.span.record("http.response.status_code", status.as_u16());
         }
         let refused = status.filter(|status| status.is_client_error() || status.is_server_error());
-        if let Some(kind) = failure.or(refused.as_ref().map(StatusCode::as_str)) {
+        // That the caller gave up is no error of the exchange.
+        let failed = self.end.and(failure);
+        if let Some(kind) = failed.or(refused.as_ref().map(StatusCode::as_str)) {
             self.span.record("error.type", kind).record("otel.status_code", "ERROR");
         }
         self.client.events.record(&Event::Exchanged {
@@ -127,6 +135,11 @@ impl Reply {
         }
         Ok(body)
     }
+}
+
+/// No partner is told secrets in a path.
+fn without_query(url: &Url) -> &str {
+    url.as_str().split(['?', '#']).next().unwrap_or_default()
 }
 
 /// Whether a byte of the request may have been written decides everything: a connection that was

@@ -119,7 +119,8 @@ impl RecommendationsPort for RecommendationsAdapter {
     #[instrument(
         name = "RecommendationsAdapter.GetRecommendations", target = "recommendations-adapter",
         skip_all, fields(
-        external.system = "recommendations", circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        external.system = "recommendations", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
         retry.attempts, otel.status_code, otel.status_description,
     ))]
     async fn get_recommendations(

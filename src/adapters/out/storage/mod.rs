@@ -68,6 +68,17 @@ impl Dialect {
     }
 }
 
+/// OpenTelemetry's word for the database that the URL names.
+///
+/// # Errors
+/// An unknown scheme.
+pub fn system_name(url: &str) -> Result<&'static str, ConnectError> {
+    Ok(match Dialect::of(url)? {
+        Dialect::Sqlite => "sqlite",
+        Dialect::Postgres => "postgresql",
+    })
+}
+
 /// The store that the URL names, already migrated (see [`migrate`]).
 ///
 /// # Errors

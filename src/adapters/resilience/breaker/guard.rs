@@ -147,14 +147,26 @@ impl Breaker {
     #[cold]
     fn refuse_forced(&self) -> NoAnswer {
         let (_, left) = self.shared.mode.read(|| self.shared.now_millis());
-        self.shared.tell(|observer| observer.rejected(self.shared.system, Rejection::Forced));
+        self.tell_rejected(State::Open, Rejection::Forced);
         NoAnswer { cause: Cause::ForcedOpen, retry_after: left.map(Duration::from_millis) }
     }
 
     #[inline]
     fn refuse(&self, refusal: Refusal) -> NoAnswer {
-        self.shared.tell(|observer| observer.rejected(self.shared.system, refusal.reason()));
+        let state = match refusal {
+            Refusal::Open(_) => State::Open,
+            Refusal::ProbesTaken => State::HalfOpen,
+            Refusal::Returning(_) => State::Closed,
+        };
+        self.tell_rejected(state, refusal.reason());
         refusal.into()
+    }
+
+    fn tell_rejected(&self, state: State, reason: Rejection) {
+        let system = self.shared.system;
+        self.shared.tell(|observer| observer.rejected(system, reason));
+        tracing::Span::current().record("circuit_breaker.state", state.as_str());
+        tracing::debug!(%system, reason = reason.as_str(), "circuit_breaker.rejected");
     }
 
     /// Calls hang: the semaphore is full, and so many of the calls in flight are older than the
