@@ -66,6 +66,7 @@ pub async fn run(plan: &Plan) -> Option<Report> {
     let healed = Instant::now();
     settle::until_quiet(&stage, &mut errands, patience(plan)).await;
     report.quiet_after = healed.elapsed();
+    settle::ask_again(&stage, &mut errands).await;
     judge::judge(&stage, &errands, &mut report).await;
     for instance in &alive {
         report.wrong.extend(instance.panics());

@@ -60,6 +60,19 @@ async fn finish_refunds(stage: &Stage, errand: &mut Errand) {
     }
 }
 
+/// A key that has its answer has it for ever: every refund is asked for once more, of any instance.
+pub async fn ask_again(stage: &Stage, errands: &mut [Errand]) {
+    for errand in errands {
+        let Some(path) = errand.path("/refund") else { continue };
+        for at in 0..errand.refunds.len() {
+            let (key, body) = (errand.refunds[at].key.clone(), errand.refunds[at].body());
+            if let Some(reply) = post(stage, &path, &key, &body).await {
+                errand.learn_refunded(stage, at, &reply);
+            }
+        }
+    }
+}
+
 /// Whether the service has heard of all that happened at the partners.
 pub fn agrees(errand: &Errand, ledger: &Ledger, order: &Value) -> bool {
     let Some(placed) = &errand.placed else { return false };
