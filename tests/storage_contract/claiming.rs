@@ -4,8 +4,8 @@ use crate::world::{START, World, claim};
 use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::{InstanceId, TaskId};
 use order_service::core::domain::registration::Provider;
-use order_service::core::domain::task::{Lease, Task, TaskState};
-use order_service::core::ports::orders::{Claimed, Hint, Scope};
+use order_service::core::domain::task::{Lease, Reason, Task, TaskKind, TaskState};
+use order_service::core::ports::orders::{Claimed, Hint, Scene, Scope};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +52,33 @@ pub async fn the_longest_due_of_each_lane_are_taken(world: World) {
     assert_eq!(stored(&world, queued[0].id).await, expected);
     assert_eq!(stored(&world, queued[3].id).await, queued[3]);
     assert_eq!(stored(&world, queued[4].id).await, queued[4]);
+}
+
+pub async fn routine_polls_are_taken_last_however_long_they_are_due(world: World) {
+    let sber = Some(Provider::Sber);
+    let mut queued = Vec::new();
+    for (id, routine) in [(1, true), (2, true), (3, false), (4, false)] {
+        let order = world.queued(sber).await.order_id;
+        let kind = TaskKind::SyncPayment;
+        let poll = Task {
+            reason: routine.then_some(Reason::Retry),
+            lane: sber,
+            ..Task::queued(TaskId::new(id), order, kind, world.now(), world.now())
+        };
+        queued.push(poll.id);
+        let change = move |d: &mut Dossier, _: &Scene| {
+            d.tasks[0].run_at = Task::NEVER;
+            d.tasks.push(poll.clone());
+        };
+        world.change(order, change).await.unwrap();
+        world.turn(SECOND);
+    }
+    let take = async |name: &str, size: usize| {
+        ids(&world.store.claim(&claim(name, &[(sber, size)])).await.unwrap())
+    };
+    assert_eq!(take("i-1", 1).await, [queued[2]]);
+    assert_eq!(take("i-2", 2).await, [queued[0], queued[3]], "told in the order of being due");
+    assert_eq!(take("i-3", 9).await, [queued[1]]);
 }
 
 pub async fn what_is_not_due_is_left_alone(world: World) {

@@ -78,6 +78,7 @@ contract! {
     }
     claiming {
         the_longest_due_of_each_lane_are_taken,
+        routine_polls_are_taken_last_however_long_they_are_due,
         what_is_not_due_is_left_alone,
         a_lease_that_ran_out_is_taken_over_and_counted,
         no_task_is_ever_claimed_twice,

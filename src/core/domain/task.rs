@@ -268,6 +268,12 @@ impl Task {
         }
     }
 
+    /// A poll that brought nothing yet: whatever somebody waits for is taken before it.
+    #[must_use]
+    pub fn is_routine(&self) -> bool {
+        self.kind == TaskKind::SyncPayment && self.reason == Some(Reason::Retry)
+    }
+
     /// Whether `token` gives the right to decide about it.
     #[must_use]
     pub fn held_by(&self, token: LeaseToken) -> bool {

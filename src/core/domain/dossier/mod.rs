@@ -156,12 +156,16 @@ impl Dossier {
         self.tasks.push(task);
     }
 
+    /// News makes a task due sooner, and a poll more than routine.
     fn bring_forward(&mut self, kind: TaskKind, run_at: Timestamp) {
         if let Some(task) = self.unfinished_mut(kind)
             && task.state == TaskState::Queued
             && task.reason != Some(Reason::Operator)
         {
             task.run_at = task.run_at.min(run_at);
+            if task.is_routine() {
+                task.reason = None;
+            }
         }
     }
 

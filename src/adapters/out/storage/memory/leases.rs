@@ -11,16 +11,16 @@ impl State {
     pub fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Vec<Claimed> {
         let mut claimed = Vec::new();
         for (lane, limit) in &request.lanes {
-            let mut due: Vec<(Timestamp, TaskId)> = self
+            let mut due: Vec<(bool, Timestamp, TaskId)> = self
                 .unfinished
                 .iter()
                 .filter_map(|(_, id)| self.tasks.get(id))
                 .filter(|task| task.lane == *lane)
-                .filter_map(|task| Some((due_at(task)?, task.id)))
-                .filter(|(due_at, _)| *due_at <= now)
+                .filter_map(|task| Some((task.is_routine(), due_at(task)?, task.id)))
+                .filter(|(_, due_at, _)| *due_at <= now)
                 .collect();
             due.sort_unstable();
-            for (due_at, id) in due.into_iter().take(*limit) {
+            for (_, due_at, id) in due.into_iter().take(*limit) {
                 claimed.extend(self.lease(id, request, now).map(|claim| (due_at, claim)));
             }
         }

@@ -150,7 +150,21 @@ pub const PLACE_KEYED: &str = "WITH k AS (INSERT INTO idempotency_keys (owner, r
     updated_at, version FROM json_populate_record(NULL::orders, $1::json) \
     WHERE EXISTS (SELECT 1 FROM k)";
 
+/// The longest due of a lane.
+macro_rules! due {
+    ($routine:literal) => {
+        concat!(
+            "(SELECT t.id FROM tasks t WHERE t.lane = lane.name AND t.routine = ",
+            $routine,
+            " AND t.due_at <= clock.now AND t.state IN ('queued', 'running') AND ",
+            known_kind!(),
+            " ORDER BY t.due_at LIMIT lane.size FOR UPDATE SKIP LOCKED)"
+        )
+    };
+}
+
 /// `$1` a test's now, `$2` lanes, `$3` how many of each, `$4` owner, `$5` token, `$6` the lease.
+/// Routine polls come last: those are only looked at, and locked, where the others left room.
 /// What is due becomes an array, which the planner takes for short; of a join with it, it would fear
 /// thousands of rows and read the whole table.
 pub const CLAIM: &str = concat!(
@@ -158,10 +172,11 @@ pub const CLAIM: &str = concat!(
     now!("$1"),
     " AS now), due AS MATERIALIZED (SELECT t.id FROM clock, \
      unnest($2::text[], $3::bigint[]) AS lane (name, size) CROSS JOIN LATERAL \
-     (SELECT t.id FROM tasks t WHERE t.lane = lane.name AND t.due_at <= clock.now \
-     AND t.state IN ('queued', 'running') AND ",
-    known_kind!(),
-    " ORDER BY t.due_at LIMIT lane.size FOR UPDATE SKIP LOCKED) AS t) \
+     (SELECT id FROM ",
+    due!("false"),
+    " AS first UNION ALL SELECT id FROM ",
+    due!("true"),
+    " AS routine LIMIT lane.size) AS t) \
      UPDATE tasks SET lost_leases = lost_leases + (state = 'running')::int, state = 'running', \
      lease_owner = $4, lease_token = $5::uuid, lease_until = clock.now + $6, \
      version = version + 1, updated_at = clock.now FROM clock \

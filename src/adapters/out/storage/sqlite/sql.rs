@@ -145,14 +145,28 @@ pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     updated_at = excluded.updated_at, version = excluded.version \
     WHERE version = excluded.version - 1";
 
-/// One lane: `$1` lane, `$2` now, `$3` how many, `$4` owner, `$5` token, `$6` end of the lease.
+/// The longest due of a lane: `$1` lane, `$2` now, `$3` how many.
+macro_rules! due {
+    ($routine:literal) => {
+        concat!(
+            "SELECT id FROM (SELECT t.id FROM tasks t WHERE t.lane = $1 AND t.routine = ",
+            $routine,
+            " AND t.due_at <= $2 AND t.state IN ('queued', 'running') AND ",
+            known_kind!(),
+            " ORDER BY t.due_at LIMIT $3)"
+        )
+    };
+}
+
+/// One lane, routine polls last: `$1` to `$3` as above, `$4` owner, `$5` token, `$6` end of the lease.
 pub const CLAIM: &str = concat!(
     "UPDATE tasks SET lost_leases = lost_leases + (state = 'running'), state = 'running', \
      lease_owner = $4, lease_token = $5, lease_until = $6, version = version + 1, \
-     updated_at = $2 WHERE id IN (SELECT t.id FROM tasks t WHERE t.lane = $1 AND t.due_at <= $2 \
-     AND t.state IN ('queued', 'running') AND ",
-    known_kind!(),
-    " ORDER BY t.due_at LIMIT $3) RETURNING id, order_id, kind, attempts, trace, run_at"
+     updated_at = $2 WHERE id IN (",
+    due!("0"),
+    " UNION ALL ",
+    due!("1"),
+    " LIMIT $3) RETURNING id, order_id, kind, attempts, trace, run_at"
 );
 
 /// `$1` owner, `$2` now.

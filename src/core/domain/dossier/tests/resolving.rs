@@ -249,6 +249,20 @@ fn a_hint_brings_the_question_forward_and_is_never_believed() {
 }
 
 #[test]
+fn news_of_a_payment_goes_before_the_polls_that_nobody_waits_for() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Pending));
+    assert!(case.own_task().is_routine());
+    let (now, age) = (case.now, case.policy.max_age);
+    case.dossier.hint(Provider::Sber, &step.number, now, TaskId::new(999), age);
+    assert!(!case.own_task().is_routine());
+    assert_eq!(case.own_task().run_at, now);
+}
+
+#[test]
 fn two_hints_about_silent_partners_are_asked_once_each_and_then_wait() {
     let mut case = Case::new();
     let first = case.begin();
