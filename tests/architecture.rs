@@ -52,6 +52,7 @@ const HOUSE: &[Room] = &[
     // the doors know the core only
     room("adapters::in::http", &["core", "adapters::spans"], DOOR_CRATES),
     room("adapters::in::http::auth", &["core", "adapters::in::http"], &["axum", "http", "jsonwebtoken", "rustls_pki_types", "secrecy", "serde", "serde_json", "thiserror", "tracing"]),
+    room("adapters::in::http::quota", &[], &["governor", "tokio::time"]),
     room("adapters::in::admin", &["core", "adapters::in::http"], DOOR_CRATES),
     room("adapters::in::worker", &["core", "adapters::spans"], &["fastrand", "tokio", "tokio_util", "tracing"]),
 

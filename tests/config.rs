@@ -142,6 +142,9 @@ const REFUSED: &[Refused<'_>] = &[
     (&[("SBER_RETRY_MAX_ATTEMPTS", "6")], "SBER_RETRY_MAX_ATTEMPTS", "5"),
     (&[("SBER_RETRY_BUDGET_RATIO", "2")], "SBER_RETRY_BUDGET_RATIO", "1"),
     (&[("MAX_BODY_BYTES", "10")], "MAX_BODY_BYTES", "1024"),
+    (&[("RATE_LIMIT_PER_SECOND", "-1")], "RATE_LIMIT_PER_SECOND", "from 0"),
+    (&[("RATE_LIMIT_PER_SECOND", "0.5")], "RATE_LIMIT_PER_SECOND", "whole number"),
+    (&[("RATE_LIMIT_BURST", "1000001")], "RATE_LIMIT_BURST", "to 1000000"),
     (&[("TASK_WORKERS", "0")], "TASK_WORKERS", "from 1"),
     (&[("PAYMENT_NUMBER_PREFIX", "ABCD")], "PAYMENT_NUMBER_PREFIX", "three"),
     (&[("PAYMENT_NUMBER_PREFIX", "a1")], "PAYMENT_NUMBER_PREFIX", "A-Z"),
@@ -194,7 +197,6 @@ const REFUSED: &[Refused<'_>] = &[
     (&[("ADMIN_ADDR", "0.0.0.0:8081")], "ADMIN_TOKEN", "ADMIN_ADDR"),
     // what this version does not have
     (&[("CACHE_URL", "redis://cache")], "CACHE_URL", "memory"),
-    (&[("RATE_LIMIT_PER_SECOND", "5")], "RATE_LIMIT_PER_SECOND", "0"),
     // names
     (&[("SBER_READ_TIMEOUTS", "10s")], "SBER_READ_TIMEOUTS", "SBER_READ_TIMEOUT?"),
     (&[("SBER_FLAVOUR", "sweet")], "SBER_FLAVOUR", "no SBER_… variable"),
@@ -271,6 +273,7 @@ fn doubtful_choices_are_warned_of_and_taken() {
         ("SBER_SLOW_CALL_THRESHOLD", "15s"),
         ("PAYMENT_SYNC_WAIT", "30s"),
         ("AUTH_JWT_ISSUER", "https://id.example"),
+        ("RATE_LIMIT_BURST", "5"),
     ] {
         let (_, warnings) = read(&[(name, value)]).unwrap();
         assert!(warnings.iter().any(|w| w.variable == name), "{name}={value}: {warnings:?}");
@@ -279,6 +282,20 @@ fn doubtful_choices_are_warned_of_and_taken() {
     for name in ["AUTH_JWT_SECRET", "AUTH_JWT_AUDIENCE"] {
         assert!(warnings.iter().any(|w| w.variable == name), "{name}: {warnings:?}");
     }
+}
+
+#[test]
+fn a_burst_is_a_seconds_worth_unless_it_is_said() {
+    let quota = |changes: &[(&str, &str)]| {
+        let config = config(changes);
+        let quota = config.service.limits.quota;
+        let told = effective(&config, "RATE_LIMIT_BURST").to_owned();
+        (quota.map(|quota| (quota.per_second.get(), quota.burst.get())), told)
+    };
+    let rate = ("RATE_LIMIT_PER_SECOND", "5");
+    assert_eq!(quota(&[]), (None, "0".to_owned()));
+    assert_eq!(quota(&[rate]), (Some((5, 5)), "5".to_owned()));
+    assert_eq!(quota(&[rate, ("RATE_LIMIT_BURST", "1")]), (Some((5, 1)), "1".to_owned()));
 }
 
 #[test]

@@ -223,6 +223,7 @@ async fn requests_are_counted_by_their_route_and_nobody_invents_series() {
     metrics.ended(&exchange("/v1/orders/{id}", 503, Some("storage_unavailable")));
     metrics.ended(&Exchange { method: "BREW", route: None, ..exchange("", 404, Some("teapot")) });
     metrics.shed(Shed::Deadline);
+    metrics.shed(Shed::RateLimit);
     let scrape = scrape(&metrics);
     for series in [
         r#"http_requests_total{method="GET",path="/v1/orders/{id}",status_class="5xx"}"#,
@@ -230,6 +231,7 @@ async fn requests_are_counted_by_their_route_and_nobody_invents_series() {
         r#"http_server_request_duration_seconds_bucket{error_type="503",http_request_method="GET",http_response_status_code="503",http_route="/v1/orders/{id}",le="1"}"#,
         r#"http_server_active_requests{http_request_method="GET"}"#,
         r#"load_shed_total{priority="normal",reason="deadline",scope="inbound"}"#,
+        r#"load_shed_total{priority="normal",reason="rate_limit",scope="inbound"}"#,
         r#"deadline_exceeded_total{stage="admission"}"#,
         r#"app_errors_total{exception="storage_unavailable",type="technical"}"#,
         r#"app_errors_total{exception="internal",type="unexpected"}"#,

@@ -4,6 +4,7 @@ use super::partners::Partners;
 use super::shutdown::{Ending, Signals};
 use crate::adapters::r#in::admin::{self, Desk};
 use crate::adapters::r#in::http::auth::Auth;
+use crate::adapters::r#in::http::quota::Quotas;
 use crate::adapters::r#in::http::{
     self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, Upkeep, UseCases,
 };
@@ -175,6 +176,7 @@ fn app(parts: &Parts) -> Arc<App> {
         traffic: traffic(parts),
         readiness,
         auth: Auth::new(parts.config.service.tokens.clone()),
+        quotas: parts.config.service.limits.quota.map(Quotas::new),
         detached: parts.detached.clone(),
     };
     let limits = &parts.config.service.limits;

@@ -5,10 +5,12 @@ use super::environment::Environment;
 use super::rows;
 use super::vars::{LogFormat, ReadinessExternal, ServiceVars};
 use crate::adapters::r#in::http::auth::TokensConfig;
+use crate::adapters::r#in::http::quota::QuotaConfig;
 use crate::core::domain::ids::InstanceId;
 use secrecy::SecretString;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -39,6 +41,8 @@ pub struct LimitsConfig {
     pub request_timeout: Duration,
     pub max_inflight_requests: usize,
     pub max_body_bytes: usize,
+    /// Of one client; `None` without `RATE_LIMIT_PER_SECOND`.
+    pub quota: Option<QuotaConfig>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +70,7 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
     env.foreign("OTEL_");
     check_doors(env, &vars);
     check_what_is_not_built(env, &vars);
+    let quota = quota(env, &vars);
     let instance_id = vars.instance_id.map_or_else(host_name, |label| label.0);
     env.found_out("INSTANCE_ID", instance_id.as_str());
     let format = vars.log_format.map_or_else(|| format_for_stderr(env), |format| format.0);
@@ -83,6 +88,7 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
             request_timeout: vars.request_timeout.0,
             max_inflight_requests: size(vars.max_inflight_requests.0),
             max_body_bytes: size(vars.max_body_bytes.0),
+            quota,
         },
         readiness_external: vars.readiness_external.0,
         telemetry: TelemetryConfig {
@@ -110,12 +116,23 @@ fn check_what_is_not_built(env: &mut Environment, vars: &ServiceVars) {
     if vars.cache_url.is_some() {
         env.refuse("CACHE_URL", "no value: this version keeps its cache in memory only");
     }
-    if vars.rate_limit_per_second.0 > 0 {
-        env.refuse("RATE_LIMIT_PER_SECOND", "0: this version does not limit clients yet");
-    }
-    if vars.rate_limit_burst.0 > 0 {
-        env.refuse("RATE_LIMIT_BURST", "0: this version does not limit clients yet");
-    }
+}
+
+/// A burst of 0 is one second's worth.
+fn quota(env: &mut Environment, vars: &ServiceVars) -> Option<QuotaConfig> {
+    let (rate, burst) = (vars.rate_limit_per_second.0, vars.rate_limit_burst.0);
+    let Some(per_second) = NonZeroU32::new(rate) else {
+        if burst > 0 {
+            env.warn(
+                "RATE_LIMIT_BURST",
+                "no value: it has no effect without RATE_LIMIT_PER_SECOND",
+            );
+        }
+        return None;
+    };
+    let burst = NonZeroU32::new(burst).unwrap_or(per_second);
+    env.found_out("RATE_LIMIT_BURST", burst.to_string());
+    Some(QuotaConfig { per_second, burst })
 }
 
 fn format_for_stderr(env: &mut Environment) -> LogFormat {

@@ -17,6 +17,7 @@ mod keys;
 mod listing;
 mod placing;
 mod problems;
+mod quotas;
 mod reads;
 mod tasks;
 mod tokens;

@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use order_service::adapters::r#in::http::auth::Auth;
+use order_service::adapters::r#in::http::quota::{QuotaConfig, Quotas};
 use order_service::adapters::r#in::http::{
     self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, UseCases,
 };
@@ -35,6 +36,7 @@ use order_service::core::use_cases::show_order::ShowOrder;
 use order_service::core::use_cases::show_product::ShowProduct;
 use order_service::core::use_cases::watch::TaskWatch;
 use serde_json::{Value, json};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
@@ -62,11 +64,13 @@ pub struct Wishes {
     pub queueing: bool,
     pub strict: bool,
     pub max_inflight: usize,
+    /// Requests of one client: in a second, and at once. 0: any number.
+    pub quota: [u32; 2],
 }
 
 impl Default for Wishes {
     fn default() -> Self {
-        Self { queueing: true, strict: false, max_inflight: 64 }
+        Self { queueing: true, strict: false, max_inflight: 64, quota: [0, 0] }
     }
 }
 
@@ -148,6 +152,7 @@ impl Shop {
             traffic: counter.clone(),
             readiness: readiness.clone(),
             auth,
+            quotas: quotas(wishes),
             detached: TaskTracker::new(),
         };
         let app = App::new(can, services, settings(wishes));
@@ -329,6 +334,12 @@ fn policy(wishes: Wishes) -> PaymentPolicy {
         max_age: Duration::from_secs(86_400),
         instance: InstanceId::new("test"),
     }
+}
+
+fn quotas(wishes: Wishes) -> Option<Quotas> {
+    let [per_second, burst] = wishes.quota.map(NonZeroU32::new);
+    let quota = per_second.zip(burst);
+    quota.map(|(per_second, burst)| Quotas::new(QuotaConfig { per_second, burst }))
 }
 
 fn settings(wishes: Wishes) -> Settings {

@@ -8,7 +8,7 @@ use order_service::adapters::r#in::http::openapi_json;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-const SECRET: &str = "a secret that is 32 bytes or more";
+pub const SECRET: &str = "a secret that is 32 bytes or more";
 /// When the shop's clock stands.
 const NOW: i64 = 1_764_500_000;
 
@@ -24,7 +24,7 @@ fn signed(header: &Header, secret: &str, claims: &Value) -> String {
     encode(header, claims, &EncodingKey::from_secret(secret.as_bytes()).unwrap()).unwrap()
 }
 
-fn token(sub: &str, scope: &str) -> String {
+pub fn token(sub: &str, scope: &str) -> String {
     let claims = json!({"sub": sub, "scope": scope, "exp": NOW + 60});
     signed(&Header::default(), SECRET, &claims)
 }

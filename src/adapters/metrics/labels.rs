@@ -53,7 +53,12 @@ pub enum ErrorType {
     Unexpected,
 }
 
-closed_set!(Shed { Limit => "limit", Deadline => "deadline", Draining => "draining" });
+closed_set!(Shed {
+    Limit => "limit",
+    Deadline => "deadline",
+    Draining => "draining",
+    RateLimit => "rate_limit",
+});
 closed_set!(DeadlineStage {
     Admission => "admission", BeforeCall => "before_call", InCall => "in_call",
 });

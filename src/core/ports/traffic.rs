@@ -40,6 +40,8 @@ pub enum Shed {
     Deadline,
     /// The service is stopping.
     Draining,
+    /// The client has asked too often.
+    RateLimit,
 }
 
 /// Nobody counts.

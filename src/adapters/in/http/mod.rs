@@ -6,6 +6,7 @@ mod state;
 pub mod door;
 pub mod health;
 pub mod limits;
+pub mod quota;
 pub mod serve;
 mod upkeep;
 pub mod visit;

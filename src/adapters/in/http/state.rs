@@ -5,6 +5,7 @@ use crate::adapters::r#in::http::body::BodyLimit;
 use crate::adapters::r#in::http::health::Readiness;
 use crate::adapters::r#in::http::idempotency::KeysInFlight;
 use crate::adapters::r#in::http::problem::Problem;
+use crate::adapters::r#in::http::quota::Quotas;
 use crate::adapters::r#in::http::return_url::ReturnUrls;
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::Events;
@@ -50,6 +51,8 @@ pub struct Services {
     pub traffic: Arc<dyn Traffic>,
     pub readiness: Arc<Readiness>,
     pub auth: Auth,
+    /// `None`: everybody may ask as often as there is place.
+    pub quotas: Option<Quotas>,
     /// Work that outlives its request; shutdown waits for it.
     pub detached: TaskTracker,
 }

@@ -14,22 +14,26 @@ pub use keyring::{KeyFile, KeySet, KeySource, KeysError};
 
 use crate::adapters::r#in::http::code::Code;
 use crate::adapters::r#in::http::problem::Problem;
+use crate::adapters::r#in::http::quota::Client;
 use crate::adapters::r#in::http::state::App;
 use crate::core::domain::ids::CustomerId;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::orders::Scope;
-use axum::extract::FromRequestParts;
-use http::HeaderMap;
+use crate::core::ports::traffic::Shed;
+use axum::extract::{ConnectInfo, FromRequestParts};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
+use http::{Extensions, HeaderMap};
 use keyring::Keyring;
 use refusal::Refusal;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// A token is a few claims and a signature; what is longer is not even taken apart.
 const LONGEST_TOKEN_BYTES: usize = 8 * 1024;
 
-/// Asked for by every handler that touches orders, so that none can forget the scope.
+/// Asked for by every handler that touches orders, so that none can forget the scope. Whoever is
+/// known is also counted: a handler that runs has been paid for.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub scope: Scope,
@@ -50,7 +54,15 @@ impl FromRequestParts<Arc<App>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let services = &app.services;
-        Ok(services.auth.identify(&parts.headers, services.clock.now())?)
+        let caller = services.auth.identify(&parts.headers, services.clock.now())?;
+        if let Some(quotas) = &services.quotas {
+            let client = services.auth.client(&caller, &parts.extensions);
+            quotas.spend(client).map_err(|wait| {
+                services.traffic.shed(Shed::RateLimit);
+                Problem::new(Code::RateLimited).retry_after(Some(wait))
+            })?;
+        }
+        Ok(caller)
     }
 }
 
@@ -90,6 +102,14 @@ impl Auth {
         match self {
             Self::Tokens(Tokens { keys: Keyring::File(file), .. }) => Some(file),
             Self::Tokens(Tokens { keys: Keyring::One(_), .. }) | Self::Open => None,
+        }
+    }
+
+    fn client<'a>(&self, caller: &'a Caller, circumstances: &Extensions) -> Client<'a> {
+        let peer = || circumstances.get::<ConnectInfo<SocketAddr>>();
+        match self {
+            Self::Tokens(_) => Client::Subject(&caller.owner),
+            Self::Open => peer().map_or(Client::Unknown, |ConnectInfo(peer)| Client::at(peer.ip())),
         }
     }
 
