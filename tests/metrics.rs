@@ -288,9 +288,9 @@ async fn a_breaker_is_shown_as_it_stands_at_the_scrape() {
 async fn what_the_guards_tell_is_counted() {
     let metrics = metrics();
     let system = System::OdnaKassa;
-    metrics.called(system, "register", Outcome::Failure, SECOND);
-    metrics.called(system, "cancel", Outcome::Ignored, Duration::from_micros(3));
-    metrics.called(system, "refund", Outcome::Ignored, SECOND);
+    metrics.called(system, "register", Outcome::Failure, SECOND, None);
+    metrics.called(system, "cancel", Outcome::Ignored, Duration::from_micros(3), None);
+    metrics.called(system, "refund", Outcome::Ignored, SECOND, None);
     metrics.bulkhead_waited(system, Duration::from_millis(2));
     metrics.bulkhead_rejected(system, BulkheadRejection::WaitTimeout);
     metrics.retried(system, RetryOutcome::Budget);

@@ -2,14 +2,14 @@
 
 use super::partners::Partners;
 use super::shutdown::{Ending, Signals};
-use crate::adapters::r#in::admin::{self, Desk};
+use crate::adapters::r#in::admin::{self, Desk, Exposition};
 use crate::adapters::r#in::http::auth::Auth;
 use crate::adapters::r#in::http::quota::Quotas;
 use crate::adapters::r#in::http::{
     self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, Upkeep, UseCases,
 };
 use crate::adapters::r#in::worker::{Housekeeping, Worker};
-use crate::adapters::metrics::{BuildInfo, CONTENT_TYPE, MeteredStore, Metrics};
+use crate::adapters::metrics::{BuildInfo, CONTENT_TYPE, MeteredStore, Metrics, OPENMETRICS};
 use crate::adapters::out::health::{HealthProbe, ProbeConfig};
 use crate::adapters::out::process::{SystemEntropy, WallClock};
 use crate::adapters::out::storage;
@@ -203,11 +203,14 @@ fn desk(parts: &Parts, readiness: Arc<Readiness>) -> Arc<Desk> {
         systems: parts.partners.controls.clone(),
         operate_tasks: OperateTasks { tasks: Arc::clone(&parts.tasks) },
         detached: parts.detached.clone(),
-        metrics: Box::new(move || {
+        metrics: Box::new(move |exposition| {
             let (metrics, store) = (Arc::clone(&metrics), Arc::clone(&store));
             Box::pin(async move {
                 metrics.refresh_tasks(store.as_ref()).await;
-                (CONTENT_TYPE, metrics.render())
+                match exposition {
+                    Exposition::Text => (CONTENT_TYPE, metrics.render()),
+                    Exposition::OpenMetrics => (OPENMETRICS, metrics.render_openmetrics()),
+                }
             })
         }),
         readiness,

@@ -57,7 +57,14 @@ impl Diary {
 }
 
 impl Observer for Diary {
-    fn called(&self, _: System, operation: &'static str, outcome: Outcome, _: Duration) {
+    fn called(
+        &self,
+        _: System,
+        operation: &'static str,
+        outcome: Outcome,
+        _: Duration,
+        _: Option<u128>,
+    ) {
         self.note(News::Called(operation, outcome));
     }
 

@@ -3,7 +3,7 @@
 use crate::fakes::{Counting, Mood};
 use crate::shop::{Reply, Shop, request, send};
 use axum::Router;
-use order_service::adapters::r#in::admin::{Desk, router};
+use order_service::adapters::r#in::admin::{Desk, Exposition, router};
 use order_service::core::ports::systems::{BreakerMode, BreakerState};
 use order_service::core::use_cases::operate_tasks::OperateTasks;
 use serde_json::{Value, json};
@@ -16,8 +16,15 @@ pub fn admin(shop: &Shop, token: Option<&str>) -> Router {
         systems: shop.guards.iter().map(|guards| guards.clone() as _).collect(),
         operate_tasks: OperateTasks { tasks: shop.tasks.clone() },
         detached: TaskTracker::new(),
-        metrics: Box::new(|| {
-            Box::pin(async { ("text/plain; version=0.0.4", "up 1\n".to_owned()) })
+        metrics: Box::new(|exposition| {
+            Box::pin(async move {
+                match exposition {
+                    Exposition::Text => ("text/plain; version=0.0.4", "up 1\n".to_owned()),
+                    Exposition::OpenMetrics => {
+                        ("application/openmetrics-text", "# EOF\n".to_owned())
+                    }
+                }
+            })
         }),
         readiness: shop.readiness.clone(),
         entropy: Arc::new(Counting::default()),
@@ -36,6 +43,10 @@ async fn metrics_and_health_are_open_to_everybody() {
     let metrics = send(&router, request("GET", "/metrics", &[], None)).await;
     assert_eq!((metrics.status.as_u16(), &metrics.bytes[..]), (200, &b"up 1\n"[..]));
     assert_eq!(metrics.header("content-type"), "text/plain; version=0.0.4");
+    assert_eq!(metrics.header("vary"), "accept");
+    let wish = [("accept", "application/openmetrics-text; version=1.0.0")];
+    let metrics = send(&router, request("GET", "/metrics", &wish, None)).await;
+    assert_eq!(metrics.header("content-type"), "application/openmetrics-text");
     for path in ["/health/live", "/health/ready"] {
         assert_eq!(send(&router, request("GET", path, &[], None)).await.status, 200);
     }

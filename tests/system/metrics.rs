@@ -32,3 +32,29 @@ async fn every_family_is_there_before_anything_happened() {
     }
     assert!(scrape.samples.len() < MOST_SERIES, "{} series", scrape.samples.len());
 }
+
+#[tokio::test]
+async fn who_asks_for_openmetrics_is_led_from_a_bucket_to_a_trace() {
+    let world = World::new().await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let order = world.place().await;
+    let confirm = world.http.post(format!("{}/v1/orders/{order}/confirm", world.api));
+    let confirm = confirm.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"));
+    assert_eq!(confirm.send().await.unwrap().status(), 200);
+    let wish = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
+    let page = world.http.get(format!("{}/metrics", world.admin)).header("accept", wish);
+    let page = page.send().await.unwrap();
+    let told = page.headers()["content-type"].to_str().unwrap().to_owned();
+    assert!(told.starts_with("application/openmetrics-text; version=1.0.0"), "{told}");
+    let page = page.text().await.unwrap();
+    assert!(page.ends_with("\n# EOF\n"));
+    let led = |family: &str, label: &str| {
+        let exemplar = format!("# {{trace_id=\"{trace}\"}} ");
+        page.lines().any(|line| {
+            line.starts_with(family) && line.contains(label) && line.contains(&exemplar)
+        })
+    };
+    let route = r#"http_route="/v1/orders/{id}/confirm""#;
+    assert!(led("http_server_request_duration_seconds_bucket", route), "{page}");
+    assert!(led("external_call_duration_seconds_bucket", r#"operation="register""#), "{page}");
+}

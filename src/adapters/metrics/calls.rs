@@ -1,18 +1,20 @@
 //! Calls to the systems outside: how the breakers counted them, and what they refused.
 
+use super::exemplars::{Exemplars, Traced};
 use super::families::{CALL, Families};
 use super::labels::operations;
 use super::tasks::unix_now;
 use crate::adapters::resilience::breaker::State;
 use crate::adapters::resilience::observer::{Outcome, Rejection, Transition};
 use crate::core::ports::unavailable::System;
-use prometheus::{GaugeVec, HistogramVec, IntCounterVec};
+use prometheus::{GaugeVec, IntCounterVec};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug)]
 pub(super) struct Calls {
     calls: IntCounterVec,
-    durations: HistogramVec,
+    durations: Traced,
     rejected: IntCounterVec,
     would_reject: IntCounterVec,
     transitions: IntCounterVec,
@@ -27,7 +29,8 @@ impl Calls {
                 "Calls by how the breaker counted them; slow and success exclude one another",
                 &["system", "operation", "outcome"],
             ),
-            durations: families.histogram(
+            durations: Traced::new(
+                families,
                 "external_call_duration_seconds",
                 "Duration of calls to a system, each attempt for itself",
                 &["system", "operation", "outcome"],
@@ -63,7 +66,7 @@ impl Calls {
         for operation in operations(system) {
             for outcome in Outcome::ALL {
                 self.calls.with_label_values(&[name, *operation, outcome.as_str()]);
-                self.durations.with_label_values(&[name, *operation, outcome.as_str()]);
+                self.durations.start_at_zero(&[name, operation, outcome.as_str()]);
             }
         }
         for reason in Rejection::ALL {
@@ -84,10 +87,15 @@ impl Calls {
         operation: &str,
         outcome: Outcome,
         elapsed: Duration,
+        trace_id: Option<u128>,
     ) {
         let labels = [system.as_str(), operation, outcome.as_str()];
         self.calls.with_label_values(&labels).inc();
-        self.durations.with_label_values(&labels).observe(elapsed.as_secs_f64());
+        self.durations.observe(&labels, elapsed.as_secs_f64(), trace_id);
+    }
+
+    pub(super) fn exemplars(&self) -> Arc<Exemplars> {
+        self.durations.exemplars()
     }
 
     pub(super) fn rejected(&self, system: System, reason: Rejection) {

@@ -69,8 +69,15 @@ impl Guards {
 }
 
 impl Observer for Metrics {
-    fn called(&self, system: System, operation: &'static str, outcome: Outcome, elapsed: Duration) {
-        self.calls.ended(system, operation, outcome, elapsed);
+    fn called(
+        &self,
+        system: System,
+        operation: &'static str,
+        outcome: Outcome,
+        elapsed: Duration,
+        trace_id: Option<u128>,
+    ) {
+        self.calls.ended(system, operation, outcome, elapsed, trace_id);
         if outcome == Outcome::Ignored {
             self.http.deadline_passed(stage_after(elapsed));
         }

@@ -1,6 +1,7 @@
 //! What comes in at the door: how many requests, how long they took, how they ended.
 
 use super::Metrics;
+use super::exemplars::{Exemplars, Traced};
 use super::families::{Families, HTTP};
 use super::labels::{
     DeadlineStage, HTTP_METHODS, INBOUND, Label, PRIORITY, STATUS_CLASSES, UNMATCHED, http_method,
@@ -8,11 +9,12 @@ use super::labels::{
 };
 use crate::core::ports::traffic::{Exchange, Shed, Traffic};
 use crate::core::ports::unavailable::System;
-use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
+use prometheus::{IntCounterVec, IntGaugeVec};
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Http {
-    durations: HistogramVec,
+    durations: Traced,
     active: IntGaugeVec,
     requests: IntCounterVec,
     shed: IntCounterVec,
@@ -24,7 +26,8 @@ pub(super) struct Http {
 impl Http {
     pub(super) fn new(families: &Families<'_>) -> Self {
         let made = Self {
-            durations: families.histogram(
+            durations: Traced::new(
+                families,
                 "http_server_request_duration_seconds",
                 "Duration of inbound requests; error_type only on failure",
                 &["http_request_method", "http_route", "http_response_status_code", "error_type"],
@@ -85,6 +88,10 @@ impl Http {
         }
     }
 
+    pub(super) fn exemplars(&self) -> Arc<Exemplars> {
+        self.durations.exemplars()
+    }
+
     pub(super) fn deadline_passed(&self, stage: DeadlineStage) {
         self.deadline.with_label_values(&[stage.word()]).inc();
     }
@@ -99,12 +106,7 @@ impl Metrics {
             self.http.requests.with_label_values(&[method, route, class]);
         }
         for status in successes {
-            self.http.durations.with_label_values(&[
-                method,
-                route,
-                status.to_string().as_str(),
-                "",
-            ]);
+            self.http.durations.start_at_zero(&[method, route, &status.to_string(), ""]);
         }
     }
 
@@ -126,10 +128,9 @@ impl Traffic for Metrics {
         let status = exchange.status.to_string();
         let error_type = if exchange.status >= 500 { status.as_str() } else { "" };
         self.http.active.with_label_values(&[method]).dec();
-        self.http
-            .durations
-            .with_label_values(&[method, route, status.as_str(), error_type])
-            .observe(exchange.took.as_secs_f64());
+        let (labels, took) = ([method, route, &status, error_type], exchange.took.as_secs_f64());
+        let trace_id = u128::from_str_radix(exchange.trace_id, 16).ok();
+        self.http.durations.observe(&labels, took, trace_id);
         let class = status_class(exchange.status);
         self.http.requests.with_label_values(&[method, route, class]).inc();
         if let Some(code) = exchange.code {

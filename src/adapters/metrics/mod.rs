@@ -3,7 +3,9 @@
 
 pub mod labels;
 
+mod exemplars;
 mod families;
+mod openmetrics;
 
 mod app;
 mod calls;
@@ -22,6 +24,7 @@ pub use app::BuildInfo;
 pub use store::MeteredStore;
 
 use families::Families;
+use prometheus::proto::MetricFamily;
 use prometheus::{Registry, TextEncoder};
 
 /// All series of the process. Made once, before anything that is counted; shared by `Arc`.
@@ -65,13 +68,27 @@ impl Metrics {
     /// Everything as text (exposition format 0.0.4), the guards as they stand at this moment.
     #[must_use]
     pub fn render(&self) -> String {
+        TextEncoder::new()
+            .encode_to_string(&self.gather())
+            .expect("families of this room are well-formed")
+    }
+
+    /// The same in OpenMetrics, with exemplars.
+    #[must_use]
+    pub fn render_openmetrics(&self) -> String {
+        let exemplars = [self.calls.exemplars(), self.http.exemplars()];
+        openmetrics::encode(&self.gather(), &exemplars)
+    }
+
+    fn gather(&self) -> Vec<MetricFamily> {
         self.watch.look();
         self.pool.look();
-        TextEncoder::new()
-            .encode_to_string(&self.registry.gather())
-            .expect("families of this room are well-formed")
+        self.registry.gather()
     }
 }
 
 /// What [`Metrics::render`] returns.
 pub const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
+
+/// What [`Metrics::render_openmetrics`] returns.
+pub const OPENMETRICS: &str = openmetrics::OPENMETRICS;

@@ -39,3 +39,4 @@ pub mod outcome;
 pub mod clock;
 pub mod observer;
 pub mod settings;
+pub mod trail;

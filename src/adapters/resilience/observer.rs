@@ -11,8 +11,16 @@ use std::time::Duration;
 /// because a broken counter must not break a payment.
 #[expect(unused_variables, reason = "default bodies ignore what they are told")]
 pub trait Observer: Send + Sync + Debug {
-    /// A watched call ended, with its outcome for the breaker and how long it ran.
-    fn called(&self, system: System, operation: &'static str, outcome: Outcome, elapsed: Duration) {
+    /// A watched call ended, with its outcome for the breaker, how long it ran, and the trace of its
+    /// last exchange, if it came to one.
+    fn called(
+        &self,
+        system: System,
+        operation: &'static str,
+        outcome: Outcome,
+        elapsed: Duration,
+        trace_id: Option<u128>,
+    ) {
     }
 
     /// The breaker refused a call.

@@ -3,9 +3,12 @@
 //! files asks for it.
 
 mod console;
+mod exposition;
 mod systems;
 mod tasks;
 mod token;
+
+pub use exposition::Exposition;
 
 use crate::adapters::r#in::http::body::BodyLimit;
 use crate::adapters::r#in::http::code::Code;
@@ -23,8 +26,8 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use futures_util::future::BoxFuture;
-use http::HeaderValue;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, VARY};
+use http::{HeaderMap, HeaderValue};
 use secrecy::SecretString;
 use std::fmt;
 use std::sync::Arc;
@@ -39,7 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const AT_A_TIME: usize = 64;
 
 /// Makes the page of a scrape: the content type and the text.
-pub type RenderMetrics = Box<dyn Fn() -> BoxFuture<'static, (&'static str, String)> + Send + Sync>;
+pub type RenderMetrics =
+    Box<dyn Fn(Exposition) -> BoxFuture<'static, (&'static str, String)> + Send + Sync>;
 
 /// What the operator's routes are served from.
 pub struct Desk {
@@ -100,7 +104,9 @@ pub fn router(desk: &Arc<Desk>) -> Router {
         .layer(from_fn_with_state(Arc::new(door_state), door))
 }
 
-async fn metrics(State(desk): State<Arc<Desk>>) -> Response {
-    let (content_type, text) = (desk.metrics)().await;
-    ([(CONTENT_TYPE, HeaderValue::from_static(content_type))], text).into_response()
+async fn metrics(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
+    let (content_type, text) = (desk.metrics)(Exposition::asked(&headers)).await;
+    let content_type = HeaderValue::from_static(content_type);
+    ([(CONTENT_TYPE, content_type), (VARY, HeaderValue::from_static("accept"))], text)
+        .into_response()
 }

@@ -2,6 +2,7 @@
 
 use super::{Client, Url};
 use crate::adapters::resilience::retry::resends;
+use crate::adapters::resilience::trail;
 use crate::adapters::spans;
 use crate::core::ports::events::Event;
 use crate::core::ports::trace::TraceParent;
@@ -42,6 +43,9 @@ impl Client {
         let mut request = request.build().map_err(|error| cause_of(&error))?;
         let mut exchange = Exchange::begin(self, &request);
         let name = spans::name_of(&exchange.span).unwrap_or_else(|| child_of(trace));
+        if let Ok(trace_id) = u128::from_str_radix(name.trace_id(), 16) {
+            trail::leave(trace_id);
+        }
         if let Ok(value) = name.as_str().parse() {
             request.headers_mut().insert("traceparent", value);
         }

@@ -7,6 +7,7 @@ use super::rules::Tally;
 use super::window::Sample;
 use crate::adapters::resilience::observer::Outcome;
 use crate::adapters::resilience::outcome::{Unanswered, Verdict};
+use crate::adapters::resilience::trail::follow;
 use crate::core::ports::unavailable::NoAnswer;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -191,20 +192,21 @@ impl<'a> Watched<'a> {
         mut self,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let result = call.await;
+        let (result, trace_id) = follow(call).await;
         let (verdict, elapsed) = (Verdict::of(&result), self.begun.elapsed());
         if let Some(permit) = self.permit.take() {
-            self.report(permit.finish(verdict, elapsed, self.attention), elapsed);
+            self.report(permit.finish(verdict, elapsed, self.attention), elapsed, trace_id);
         }
         result
     }
 
-    fn report(&self, outcome: Outcome, elapsed: Duration) {
+    fn report(&self, outcome: Outcome, elapsed: Duration, trace_id: Option<u128>) {
         if outcome == Outcome::Slow {
             tracing::Span::current().record("slow_call", true);
         }
         let shared = &self.breaker.shared;
-        shared.tell(|observer| observer.called(shared.system, self.operation, outcome, elapsed));
+        let operation = self.operation;
+        shared.tell(|to| to.called(shared.system, operation, outcome, elapsed, trace_id));
     }
 }
 
@@ -218,6 +220,6 @@ impl Drop for Watched<'_> {
             counted
             @ (Outcome::Success | Outcome::Failure | Outcome::Slow | Outcome::Cancelled) => counted,
         };
-        self.report(outcome, elapsed);
+        self.report(outcome, elapsed, None);
     }
 }
