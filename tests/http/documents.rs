@@ -98,6 +98,29 @@ fn every_failure_is_documented_with_the_body_that_it_has() {
 }
 
 #[test]
+fn who_must_say_who_asks_is_told_of_401_403_and_429() {
+    for (method, path, operation) in operations(&document()) {
+        let asks = operation.get("security").is_some();
+        assert_eq!(
+            asks,
+            path.starts_with("/v1/") && !path.contains("/webhooks/"),
+            "{method} {path}"
+        );
+        for (status, code, header) in [
+            ("401", "unauthenticated", "WWW-Authenticate"),
+            ("403", "forbidden", ""),
+            ("429", "rate_limited", "Retry-After"),
+        ] {
+            let response = &operation["responses"][status];
+            let examples = &response["content"]["application/problem+json"]["examples"];
+            assert_eq!(examples.get(code).is_some(), asks, "{method} {path} {code}");
+            let told = header.is_empty() || response["headers"].get(header).is_some();
+            assert!(told || !asks, "{method} {path} {header}");
+        }
+    }
+}
+
+#[test]
 fn every_reference_leads_somewhere() {
     fn check(node: &Value, document: &Value) {
         match node {
