@@ -44,7 +44,8 @@ const HOUSE: &[Room] = &[
     room("adapters::out::signature", &[], &["hmac", "sha2", "secrecy", "webpki", "rustls_pki_types"]),
     room("adapters::out::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::out::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
-    room("adapters::out::catalog", VENDOR, CACHED_VENDOR_CRATES),
+    room("adapters::out::remote_cache", &[], &["fastrand", "redis", "tokio::spawn", "tokio::time", "tracing"]),
+    room("adapters::out::catalog", CACHED_VENDOR, CACHED_VENDOR_CRATES),
     room("adapters::out::recommendations", VENDOR, VENDOR_CRATES),
     room("adapters::out::storage", &["core::domain", "core::ports"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
     room("adapters::metrics", &["core::domain", "core::ports", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time", "tracing"]),
@@ -73,6 +74,15 @@ const VENDOR: &[&str] = &[
     "adapters::out::http_client",
     "adapters::out::alarm",
     "adapters::out::sampler",
+];
+const CACHED_VENDOR: &[&str] = &[
+    "core::domain",
+    "core::ports",
+    "adapters::resilience",
+    "adapters::out::http_client",
+    "adapters::out::alarm",
+    "adapters::out::sampler",
+    "adapters::out::remote_cache",
 ];
 const PAYMENT_VENDOR: &[&str] = &[
     "core::domain",

@@ -195,8 +195,10 @@ const REFUSED: &[Refused<'_>] = &[
     // doors
     (&[("HTTP_ADDR", "0.0.0.0:8080")], "AUTH_MODE", "HTTP_ADDR"),
     (&[("ADMIN_ADDR", "0.0.0.0:8081")], "ADMIN_TOKEN", "ADMIN_ADDR"),
-    // what this version does not have
-    (&[("CACHE_URL", "redis://cache")], "CACHE_URL", "memory"),
+    // the shared cache
+    (&[("CACHE_URL", "cache:6379")], "CACHE_URL", "redis://"),
+    (&[("CACHE_URL", "redis://cache/one")], "CACHE_URL", "redis://"),
+    (&[("CACHE_URL", "rediss://cache/#insecure")], "CACHE_URL", "rediss://"),
     // names
     (&[("SBER_READ_TIMEOUTS", "10s")], "SBER_READ_TIMEOUTS", "SBER_READ_TIMEOUT?"),
     (&[("SBER_FLAVOUR", "sweet")], "SBER_FLAVOUR", "no SBER_… variable"),
@@ -233,6 +235,8 @@ fn what_an_operator_may_choose_is_taken() {
         &[("DATABASE_URL", "postgres://user:secret@db:5432/orders?sslmode=require")],
         &[("SBER_CB_WINDOW", "consecutive"), ("SBER_CB_CONSECUTIVE_FAILURES", "5")],
         &[("SBER_CB_MODE", "dry_run")],
+        &[("CACHE_URL", "redis://cache")],
+        &[("CACHE_URL", "rediss://user:secret@cache:6380/2")],
         &[("CATALOG_MAX_QUEUE", "5"), ("CATALOG_MAX_WAIT", "50ms")],
         &[("RUST_LOG", "warn,order_service=debug")],
         &[("SBER_READ_TIMEOUT", ""), ("RATE_LIMIT_PER_SECOND", ""), ("CACHE_URL", "")],
@@ -363,18 +367,20 @@ fn no_secret_is_ever_shown() {
         ("AUTH_JWT_SECRET", "s3cret-6"),
         ("DATABASE_URL", "postgres://orders:s3cret-7@db/orders"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=s3cret-8"),
+        ("CACHE_URL", "redis://:s3cret-9@cache:6379/1"),
     ];
     let (config, warnings) = read(&secrets).unwrap();
     let shown = format!("{config:?} {config:#?} {warnings:?} {:?}", config.effective());
     assert!(!shown.contains("s3cret"), "{shown}");
     assert_eq!(effective(&config, "DATABASE_URL"), "postgres://orders:***@db/orders");
+    assert_eq!(effective(&config, "CACHE_URL"), "redis://:***@cache:6379/1");
 
     let wrong = [
         ("ODNAKASSA_API_KEY", "s3cret key"),
         ("ADMIN_TOKEN", "s3cret token"),
         ("SBER_TOKEN", "s3cret"),
         ("DATABASE_URL", "mysql://orders:s3cret@db/orders"),
-        ("CACHE_URL", "redis://:s3cret@cache"),
+        ("CACHE_URL", "redis://:s3cret@cache/first"),
         ("SBER_PASWORD", "s3cret"),
     ];
     let problems = read(&wrong).unwrap_err();

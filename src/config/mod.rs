@@ -98,7 +98,8 @@ impl Config {
         let id = instance.as_str();
         let (sber, sber_health) = vendors::sber(&mut env, id);
         let (odnakassa, odnakassa_health) = vendors::odnakassa(&mut env, id);
-        let (catalog, max_price_age, catalog_health) = vendors::catalog(&mut env, id);
+        let (catalog, max_price_age, catalog_health) =
+            vendors::catalog(&mut env, id, service.cache_url.clone());
         let (recommendations, recommendations_empty_on, recommendations_health) =
             vendors::recommendations(&mut env, id);
         let around = payment::Surroundings {

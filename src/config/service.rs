@@ -6,6 +6,7 @@ use super::rows;
 use super::vars::{LogFormat, ReadinessExternal, ServiceVars};
 use crate::adapters::r#in::http::auth::TokensConfig;
 use crate::adapters::r#in::http::quota::QuotaConfig;
+use crate::adapters::out::remote_cache::CacheUrl;
 use crate::core::domain::ids::InstanceId;
 use secrecy::SecretString;
 use std::io::IsTerminal;
@@ -22,6 +23,8 @@ pub struct ServiceConfig {
     pub tokens: Option<TokensConfig>,
     pub instance_id: InstanceId,
     pub database: DatabaseConfig,
+    /// Where instances share the catalog's answers; without it each has its own.
+    pub cache_url: Option<CacheUrl>,
     pub limits: LimitsConfig,
     pub readiness_external: ReadinessExternal,
     pub telemetry: TelemetryConfig,
@@ -69,7 +72,6 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
     let tokens = auth::read(env, vars.http_addr.0.ip().is_loopback());
     env.foreign("OTEL_");
     check_doors(env, &vars);
-    check_what_is_not_built(env, &vars);
     let quota = quota(env, &vars);
     let instance_id = vars.instance_id.map_or_else(host_name, |label| label.0);
     env.found_out("INSTANCE_ID", instance_id.as_str());
@@ -84,6 +86,7 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
             url: vars.database_url.0,
             max_connections: vars.database_max_connections.0,
         },
+        cache_url: vars.cache_url.map(|url| url.0),
         limits: LimitsConfig {
             request_timeout: vars.request_timeout.0,
             max_inflight_requests: size(vars.max_inflight_requests.0),
@@ -108,13 +111,6 @@ fn check_doors(env: &mut Environment, vars: &ServiceVars) {
     }
     if !admin.ip().is_loopback() && vars.admin_token.is_none() {
         env.refuse("ADMIN_TOKEN", "a token, because ADMIN_ADDR is not a loopback address");
-    }
-}
-
-/// A knob that turns nothing must not look as if it did.
-fn check_what_is_not_built(env: &mut Environment, vars: &ServiceVars) {
-    if vars.cache_url.is_some() {
-        env.refuse("CACHE_URL", "no value: this version keeps its cache in memory only");
     }
 }
 

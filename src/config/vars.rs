@@ -4,7 +4,8 @@
 
 use super::words::{
     Address, BaseUrl, Choice, DAY, DatabaseUrl, Fraction, HOUR, Hosts, Label, LogFilter, MINUTE,
-    NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, Secrets, Span, Token, Whole,
+    NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, Secrets, SharedCache, Span, Token,
+    Whole,
 };
 use crate::adapters::out::sber::Protocol;
 use crate::adapters::resilience::breaker::{Mode, SlowAs, WindowKind};
@@ -130,7 +131,7 @@ pub(super) struct ServiceVars {
     pub(super) instance_id: Option<Label>,
     pub(super) database_url: DatabaseUrl,
     pub(super) database_max_connections: Whole<1, 1_000>,
-    pub(super) cache_url: Option<SecretString>,
+    pub(super) cache_url: Option<SharedCache>,
     pub(super) request_timeout: Span<{ SECOND }, { 5 * MINUTE }>,
     pub(super) max_inflight_requests: Whole<1, 1_000_000>,
     pub(super) max_body_bytes: Whole<1_024, 16_777_216>,

@@ -7,6 +7,7 @@ use super::vars::{CatalogVars, EmptyOn, OdnaKassaVars, RecommendationsVars, Sber
 use crate::adapters::out::catalog::{CacheConfig, CatalogConfig};
 use crate::adapters::out::odnakassa::OdnaKassaConfig;
 use crate::adapters::out::recommendations::RecommendationsConfig;
+use crate::adapters::out::remote_cache::{CacheUrl, RemoteCacheConfig};
 use crate::adapters::out::sber::{CallbackKey, Credentials, Protocol, SberConfig};
 use crate::adapters::out::signature::RsaKey;
 use crate::core::ports::unavailable::System;
@@ -98,7 +99,11 @@ pub(super) fn odnakassa(env: &mut Environment, id: &str) -> (OdnaKassaConfig, He
 }
 
 /// With the age up to which a cached price may serve an order.
-pub(super) fn catalog(env: &mut Environment, id: &str) -> (CatalogConfig, Duration, HealthConfig) {
+pub(super) fn catalog(
+    env: &mut Environment,
+    id: &str,
+    shared: Option<CacheUrl>,
+) -> (CatalogConfig, Duration, HealthConfig) {
     let system = system::read(env, System::Catalog, id);
     let vars: CatalogVars = env.group("CATALOG_", rows::CATALOG);
     for (name, age) in
@@ -116,6 +121,7 @@ pub(super) fn catalog(env: &mut Environment, id: &str) -> (CatalogConfig, Durati
             ttl: vars.cache_ttl.0,
             max_stale: vars.max_stale.0,
         },
+        shared: shared.map(RemoteCacheConfig::new),
     };
     (config, vars.max_price_age.0, system.health)
 }

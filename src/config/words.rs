@@ -2,6 +2,7 @@
 //! says what it expected and never what it got: that may be a secret.
 
 use crate::adapters::out::http_client::{self, Url};
+use crate::adapters::out::remote_cache::CacheUrl;
 use crate::core::domain::registration::Provider;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -267,6 +268,17 @@ impl<'de> Deserialize<'de> for Secrets {
         let text = SecretString::deserialize(deserializer)?;
         let secrets = list(text.expose_secret()).into_iter().map(SecretString::from).collect();
         Ok(Self(secrets))
+    }
+}
+
+/// Where instances share a cache.
+#[derive(Debug, Clone)]
+pub(super) struct SharedCache(pub(super) CacheUrl);
+
+impl<'de> Deserialize<'de> for SharedCache {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let expected = "redis://USER:PASSWORD@HOST:PORT/NUMBER, or rediss:// over TLS";
+        read(deserializer, |t| CacheUrl::parse(t).map(Self), || expected.into())
     }
 }
 

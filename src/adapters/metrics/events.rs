@@ -15,6 +15,7 @@ impl Events for Metrics {
             Event::FallbackFailed { system, kind } => self.fallbacks.failed(system, kind),
             Event::StaleServed { age } => self.fallbacks.stale(age),
             Event::CacheRead { system, hit } => self.fallbacks.cache_read(system, hit),
+            Event::SharedCacheRead { hit } => self.fallbacks.shared_cache_read(hit),
             Event::TaskStep { kind, outcome } => self.tasks.step(kind, outcome),
             Event::TaskFinished { kind, outcome, age } => self.tasks.finished(kind, outcome, age),
             Event::TaskPoll => self.tasks.polled(),

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// The one system whose answers are kept.
 const CACHED: System = System::Catalog;
 
+/// What its cache is called where instances share it.
+const SHARED: &str = "catalog_shared";
+
 #[derive(Debug)]
 pub(super) struct Fallbacks {
     used: IntCounterVec,
@@ -40,12 +43,12 @@ impl Fallbacks {
             ),
             cache_hits: families.counter(
                 "cache_hits_total",
-                "Reads answered by a fresh entry",
+                "Reads that found what they wanted",
                 &["cache"],
             ),
             cache_misses: families.counter(
                 "cache_misses_total",
-                "Reads that had to ask the system",
+                "Reads that had to look further",
                 &["cache"],
             ),
         };
@@ -55,8 +58,10 @@ impl Fallbacks {
 
     fn start_at_zero(&self) {
         self.stale_age.with_label_values(&[CACHED.as_str()]);
-        self.cache_hits.with_label_values(&[CACHED.as_str()]);
-        self.cache_misses.with_label_values(&[CACHED.as_str()]);
+        for cache in [CACHED.as_str(), SHARED] {
+            self.cache_hits.with_label_values(&[cache]);
+            self.cache_misses.with_label_values(&[cache]);
+        }
         for system in System::ALL {
             for kind in fallbacks(system) {
                 self.failed.with_label_values(&[system.as_str(), kind.word()]);
@@ -82,8 +87,16 @@ impl Fallbacks {
     }
 
     pub(super) fn cache_read(&self, system: System, hit: bool) {
+        self.read(system.as_str(), hit);
+    }
+
+    pub(super) fn shared_cache_read(&self, hit: bool) {
+        self.read(SHARED, hit);
+    }
+
+    fn read(&self, cache: &str, hit: bool) {
         let family = if hit { &self.cache_hits } else { &self.cache_misses };
-        family.with_label_values(&[system.as_str()]).inc();
+        family.with_label_values(&[cache]).inc();
     }
 }
 

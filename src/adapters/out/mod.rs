@@ -4,6 +4,7 @@ pub mod alarm;
 pub mod health;
 pub mod http_client;
 pub mod process;
+pub mod remote_cache;
 pub mod sampler;
 pub mod settle;
 pub mod signature;

@@ -56,6 +56,11 @@ pub enum Event {
         system: System,
         hit: bool,
     },
+    /// A read of the catalog went on to the cache that instances share; `hit` when something usable
+    /// lay there.
+    SharedCacheRead {
+        hit: bool,
+    },
     TaskStep {
         kind: TaskKind,
         outcome: StepOutcome,

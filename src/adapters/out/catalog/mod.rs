@@ -4,12 +4,14 @@
 mod cache;
 mod classify;
 mod flights;
+mod shared;
 mod wire;
 
 pub use cache::CacheConfig;
 
 use crate::adapters::out::alarm::ConfigAlarm;
 use crate::adapters::out::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::out::remote_cache::RemoteCacheConfig;
 use crate::adapters::out::sampler::Sampler;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
 use crate::adapters::resilience::clock::Clock;
@@ -33,6 +35,7 @@ use crate::core::ports::unavailable::{Cause, NoAnswer, System};
 use cache::{Cache, Entry};
 use classify::Refusal;
 use flights::Flights;
+use shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::{Instrument, Span, instrument};
@@ -48,6 +51,8 @@ pub struct CatalogConfig {
     pub base_url: Url,
     pub guards: GuardConfig,
     pub cache: CacheConfig,
+    /// `CACHE_URL`: the cache that instances share, if there is one.
+    pub shared: Option<RemoteCacheConfig>,
 }
 
 impl CatalogConfig {
@@ -82,6 +87,7 @@ impl CatalogConfig {
                 },
             },
             cache: CacheConfig::default(),
+            shared: None,
         }
     }
 }
@@ -123,6 +129,8 @@ impl CatalogAdapter {
             Guards::new(system, &config.guards, clock, observer)?;
         let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
         let client = http_client::build(&http, Arc::clone(&events))?;
+        let shared =
+            config.shared.map(|url| Shared::new(url, Arc::clone(&wall_clock), Arc::clone(&events)));
         let source = Source {
             base_url: config.base_url,
             client,
@@ -130,7 +138,7 @@ impl CatalogAdapter {
             semaphore,
             call_timeout,
             retry,
-            cache: Cache::new(config.cache),
+            cache: Cache::new(config.cache, shared),
             wall_clock,
         };
         Ok(Self {
@@ -231,7 +239,7 @@ impl Source {
     /// that a silence is always the catalog's.
     async fn ask(&self, id: &ProductId, trace: Option<&TraceParent>) -> Answer {
         // Another question may have been answered between the caller's look and this one.
-        if let Some(entry) = self.cache.fresh(id).await {
+        if let Some(entry) = self.cache.remembered(id).await {
             return Ok(entry);
         }
         let attempt = || async {

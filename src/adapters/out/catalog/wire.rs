@@ -1,11 +1,11 @@
-//! The catalog's words. A price that is missing, negative, fractional or in another currency makes
+//! The catalog's words, and how answers are kept in them. A price that is missing, negative, fractional or in another currency makes
 //! the whole answer unreadable: a guessed price would be worse than none.
 
 use crate::core::domain::ids::ProductId;
 use crate::core::domain::money::{Currency, Money};
 use crate::core::ports::catalog::Product;
 use crate::core::ports::unavailable::Cause;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A longer name is nonsense, and a hundred thousand of them would fill the memory.
 const MAX_NAME_BYTES: usize = 1024;
@@ -21,6 +21,28 @@ struct ProductBody {
 struct PriceBody {
     amount: i64,
     currency: String,
+}
+
+/// A product in the words that [`read_product`] reads.
+#[derive(Serialize)]
+pub(super) struct ProductWords<'a> {
+    id: &'a str,
+    name: &'a str,
+    price: PriceWords,
+}
+
+#[derive(Serialize)]
+struct PriceWords {
+    amount: i64,
+    currency: String,
+}
+
+impl<'a> ProductWords<'a> {
+    pub(super) fn of(product: &'a Product) -> Self {
+        let (amount, currency) = (product.price.minor(), product.price.currency());
+        let price = PriceWords { amount, currency: currency.code().to_owned() };
+        Self { id: product.id.as_str(), name: &product.name, price }
+    }
 }
 
 /// # Errors
