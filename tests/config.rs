@@ -187,7 +187,7 @@ const REFUSED: &[Refused<'_>] = &[
     (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/rs256.pem"), ("AUTH_JWKS_FILE", "tests/tokens/jwks.json")], "AUTH_JWKS_FILE", "beside AUTH_JWT_PUBLIC_KEY_FILE"),
     (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "no/such/file.pem")], "AUTH_JWT_PUBLIC_KEY_FILE", "cannot be read"),
     (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "Cargo.toml")], "AUTH_JWT_PUBLIC_KEY_FILE", "PEM"),
-    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/rsa1024.pem")], "AUTH_JWT_PUBLIC_KEY_FILE", "PEM"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/rsa1024.pem")], "AUTH_JWT_PUBLIC_KEY_FILE", "2048 bits"),
     (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "/dev/zero")], "AUTH_JWT_PUBLIC_KEY_FILE", "256 KiB"),
     (&[("AUTH_MODE", "jwt"), ("AUTH_JWKS_FILE", "no/such/file.json")], "AUTH_JWKS_FILE", "cannot be read"),
     (&[("AUTH_MODE", "jwt"), ("AUTH_JWKS_FILE", "Cargo.toml")], "AUTH_JWKS_FILE", "no JWK set"),

@@ -2,6 +2,8 @@
 //! from the key and never from a token: a token may only agree.
 
 use super::claims::Claims;
+use super::refusal::Refusal;
+use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, Header, Validation};
 use rustls_pki_types::SubjectPublicKeyInfoDer;
@@ -119,8 +121,12 @@ impl Key {
     }
 
     /// What the token claims, if this key signed it.
-    pub(super) fn open(&self, token: &str) -> Option<Claims> {
-        jsonwebtoken::decode(token, &self.key, &self.rules).ok().map(|token| token.claims)
+    pub(super) fn open(&self, token: &str) -> Result<Claims, Refusal> {
+        let opened = jsonwebtoken::decode(token, &self.key, &self.rules);
+        opened.map(|token| token.claims).map_err(|fault| {
+            let ours = [ErrorKind::InvalidSignature, ErrorKind::InvalidAlgorithm];
+            if ours.contains(fault.kind()) { Refusal::Signature } else { Refusal::Unreadable }
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::claims::Claims;
 use super::key::Key;
+use super::refusal::Refusal;
 use jsonwebtoken::jwk::Jwk;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -35,7 +36,7 @@ pub enum KeysError {
     TooLarge,
     #[error("it is no JWK set")]
     NoSet,
-    #[error("it has no key that signatures can be checked with")]
+    #[error("it has no key for signatures: RSA of 2048 bits or more, P-256, P-384, Ed25519")]
     NoKey,
 }
 
@@ -75,13 +76,13 @@ impl KeySet {
         if keys.is_empty() { Err(KeysError::NoKey) } else { Ok(Self(keys)) }
     }
 
-    fn open(&self, token: &str) -> Option<Claims> {
-        let header = jsonwebtoken::decode_header(token).ok()?;
+    fn open(&self, token: &str) -> Result<Claims, Refusal> {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Unreadable)?;
         let mut meant = self.0.iter().filter(|key| key.is_meant_by(&header));
         // Which of two is meant is not for us to guess, and trying them all is work for strangers.
         match (meant.next(), meant.next()) {
             (Some(key), None) => key.open(token),
-            (None, _) | (Some(_), Some(_)) => None,
+            (None, _) | (Some(_), Some(_)) => Err(Refusal::Signature),
         }
     }
 }
@@ -106,7 +107,7 @@ impl Keyring {
     }
 
     /// What the token claims, if one of the keys signed it.
-    pub(super) fn open(&self, token: &str) -> Option<Claims> {
+    pub(super) fn open(&self, token: &str) -> Result<Claims, Refusal> {
         match self {
             Self::One(key) => key.open(token),
             Self::File(file) => file.current().open(token),
@@ -156,4 +157,36 @@ fn bytes(path: &Path) -> Result<Vec<u8>, KeysError> {
     bounded.read_to_end(&mut bytes).map_err(|_| KeysError::Unreadable)?;
     let fits = u64::try_from(bytes.len()).is_ok_and(|length| length <= LARGEST_FILE_BYTES);
     if fits { Ok(bytes) } else { Err(KeysError::TooLarge) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+    use serde_json::json;
+
+    #[test]
+    fn the_log_tells_a_strangers_token_from_one_that_cannot_be_read() {
+        let signed = |algorithm, secret: &str, claims: &Value| {
+            let key = EncodingKey::from_secret(secret.as_bytes()).unwrap();
+            encode(&Header { kid: Some("k".into()), ..Header::new(algorithm) }, claims, &key)
+                .unwrap()
+        };
+        let good = json!({"sub": "c-1", "exp": 1});
+        let one = Keyring::new(KeySource::secret(&"secret".into()).unwrap());
+        let set =
+            br#"{"keys":[{"kty":"oct","kid":"k","k":"c2VjcmV0"},{"kty":"oct","k":"b3RoZXI"}]}"#;
+        let set = Keyring::new(KeySource::File("".into(), KeySet::parse(set).unwrap()));
+        for keys in [one, set] {
+            let open = |token: &str| keys.open(token).map(drop);
+            assert_eq!(open(&signed(Algorithm::HS256, "secret", &good)), Ok(()));
+            let strangers = signed(Algorithm::HS256, "another", &good);
+            assert_eq!(open(&strangers), Err(Refusal::Signature));
+            let otherwise = signed(Algorithm::HS384, "secret", &good);
+            assert_eq!(open(&otherwise), Err(Refusal::Signature));
+            for unreadable in ["x", "a.b.c", &signed(Algorithm::HS256, "secret", &json!({}))] {
+                assert_eq!(open(unreadable), Err(Refusal::Unreadable), "{unreadable}");
+            }
+        }
+    }
 }

@@ -54,7 +54,8 @@ impl FromRequestParts<Arc<App>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let services = &app.services;
-        let caller = services.auth.identify(&parts.headers, services.clock.now())?;
+        let caller = services.auth.identify(&parts.headers, services.clock.now());
+        let caller = caller.map_err(Refusal::told)?;
         if let Some(quotas) = &services.quotas {
             let client = services.auth.client(&caller, &parts.extensions);
             quotas.spend(client).map_err(|wait| {
@@ -117,7 +118,7 @@ impl Auth {
         match self {
             Self::Open => Ok(Caller { scope: Scope::Anyone, owner: "anonymous".to_owned() }),
             Self::Tokens(tokens) => {
-                let claims = tokens.keys.open(bearer(headers)?).ok_or(Refusal::Signature)?;
+                let claims = tokens.keys.open(bearer(headers)?)?;
                 let (owner, scope) = claims.grant(&tokens.expected, now)?;
                 Ok(Caller { scope, owner })
             }

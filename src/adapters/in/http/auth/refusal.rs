@@ -23,6 +23,23 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
+    /// Tells our log why, and the client only that its token does not count: whoever holds a forged
+    /// one would learn the most.
+    pub(super) fn told(self) -> Problem {
+        tracing::debug!(target: "auth", reason = self.word(), "a caller is refused");
+        match self {
+            Self::NoToken => Problem::new(Code::Unauthenticated),
+            Self::Scope => Problem::new(Code::Forbidden).with_challenge(INSUFFICIENT),
+            Self::Unreadable
+            | Self::Signature
+            | Self::Expired
+            | Self::NotYet
+            | Self::Issuer
+            | Self::Audience
+            | Self::Subject => Problem::new(Code::Unauthenticated).with_challenge(INVALID),
+        }
+    }
+
     const fn word(self) -> &'static str {
         match self {
             Self::NoToken => "no token",
@@ -34,25 +51,6 @@ impl Refusal {
             Self::Audience => "for another audience",
             Self::Subject => "no usable subject",
             Self::Scope => "no scope of ours, or a subject that is no customer",
-        }
-    }
-}
-
-/// The client learns that the token does not count, and not why: whoever holds a forged one would
-/// learn the most.
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        tracing::debug!(target: "auth", reason = refusal.word(), "a caller is refused");
-        match refusal {
-            Refusal::NoToken => Self::new(Code::Unauthenticated),
-            Refusal::Scope => Self::new(Code::Forbidden).with_challenge(INSUFFICIENT),
-            Refusal::Unreadable
-            | Refusal::Signature
-            | Refusal::Expired
-            | Refusal::NotYet
-            | Refusal::Issuer
-            | Refusal::Audience
-            | Refusal::Subject => Self::new(Code::Unauthenticated).with_challenge(INVALID),
         }
     }
 }
