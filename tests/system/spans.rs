@@ -157,3 +157,43 @@ async fn each_retry_is_an_event_and_a_span_that_says_its_number() {
         resends.iter().map(|span| attribute(span, "http.request.resend_count")).collect();
     assert_eq!(counts, ["1", "2"]);
 }
+
+#[tokio::test]
+async fn a_call_that_finds_no_place_is_an_event() {
+    let (mut world, collector) = (World::asleep().await, Collector::start().await);
+    world.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    world.set("OTEL_BSP_SCHEDULE_DELAY", "20");
+    world.set("SBER_MAX_CONCURRENT", "1");
+    world.set("SBER_MAX_QUEUE", "0");
+    world.start(&[]).await;
+    world.partners.set_mode(PartnerName::Sber, Mood::Hang).await;
+    let (first, second) = (world.place().await, world.place().await);
+    let hanging = world.confirm(&first);
+    let refused = async {
+        while world.partners.call_totals(PartnerName::Sber).in_flight == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        confirm_traced(&world, &second).await
+    };
+    let (_, refused) = tokio::join!(hanging, refused);
+    assert_eq!((refused.status, &refused.body["provider"]), (200, &json!("odnakassa")));
+    let adapter = collector.span("SberAdapter.Register", Some(TRACE)).await;
+    event(&adapter, "bulkhead.rejected");
+    assert_eq!(adapter.status.unwrap().code(), StatusCode::Error);
+}
+
+#[tokio::test]
+async fn who_samples_nothing_tells_the_partners_so() {
+    let (mut world, collector) = (World::asleep().await, Collector::start().await);
+    world.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    world.set("OTEL_TRACES_SAMPLER", "always_off");
+    world.start(&[]).await;
+    let order = world.place().await;
+    let confirmed = world.confirm(&order).await;
+    assert_eq!(confirmed.status, 200, "{}", confirmed.body);
+    let trace = confirmed.headers["x-request-id"].to_str().unwrap();
+    let told = world.partners.calls(PartnerName::Sber);
+    let told = told.iter().find(|call| call.operation == "register.do").unwrap();
+    let told = told.traceparent.as_deref().unwrap();
+    assert!(told.starts_with(&format!("00-{trace}-")) && told.ends_with("-00"), "{told}");
+}
