@@ -197,6 +197,31 @@ async fn an_unknown_outcome_is_resolved_with_a_reason_and_not_without() {
     let body = json!({"finding": "not_executed", "reason": "asked the bank"});
     let reply = send(&router, request("POST", &path, &[], Some(&body))).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (409, "operation_refused"));
+    let body = json!({"finding": "executed", "number": "OLD-01", "reason": "asked the bank"});
+    let reply = send(&router, request("POST", &path, &[], Some(&body))).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (409, "operation_refused"));
+    let body = json!({"finding": "executed", "number": 1, "reason": "asked the bank"});
+    let reply = send(&router, request("POST", &path, &[], Some(&body))).await;
+    assert_eq!((reply.status.as_u16(), reply.pointers()), (400, vec!["/number"]));
     let reply = send(&router, request("POST", "/admin/tasks/7/retry", &[], None)).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (404, "task_not_found"));
+}
+
+#[tokio::test]
+async fn an_operator_sees_by_which_numbers_the_payment_systems_know_an_order() {
+    let shop = Shop::open();
+    let router = admin(&shop, None);
+    let id = shop.order().await;
+    assert_eq!(shop.confirm(&id).await.status, 200);
+    let path = format!("/admin/orders/{id}");
+    let reply = send(&router, request("GET", &path, &[], None)).await;
+    assert_eq!((reply.status.as_u16(), &reply.json["status"]), (200, &json!("awaiting_payment")));
+    let made = &reply.json["registrations"][0];
+    assert_eq!((&made["provider"], &made["state"]), (&json!("sber"), &json!("live")));
+    assert!(made["number"].as_str().unwrap().ends_with("-01"), "{made}");
+    assert_eq!(made["amount"], reply.json["total"]);
+    assert!(!String::from_utf8(reply.bytes).unwrap().contains("form"), "no payer's address");
+    let nobody = "/admin/orders/0193b3c4-5d6e-7f80-91a2-b3c4d5e6f708";
+    let reply = send(&router, request("GET", nobody, &[], None)).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (404, "order_not_found"));
 }

@@ -170,11 +170,11 @@ fn payments_of(world: &World, order: usize) -> Vec<Payment> {
 
 /// Refunds that a client asked for: those for late money are the service's own.
 fn asked_refunds(world: &World, tasks: &[&Task]) -> usize {
-    let released = world.records().released.clone();
+    let own = world.records().own_refunds.clone();
     let asked = |task: &&&Task| {
         task.kind == TaskKind::RefundPayment
             && task.reason != Some(Reason::Operator)
-            && !released.contains(&task.id)
+            && !own.contains(&task.id)
     };
     tasks.iter().filter(asked).count()
 }

@@ -7,7 +7,7 @@ use super::faults::Fault;
 use super::instance::Instance;
 use super::world::World;
 use order_service::core::domain::dossier::OperatorFinding;
-use order_service::core::domain::registration::RegistrationState;
+use order_service::core::domain::registration::{ProviderNumber, RegistrationState};
 use order_service::core::domain::task::{Reason, Task, TaskKind, TaskState};
 use order_service::core::ports::orders::{OrderStore, Scope};
 use order_service::core::use_cases::operate_tasks::Operation;
@@ -44,28 +44,28 @@ async fn intention(world: &World, dice: &Dice, task: &Task) -> Option<Operation>
         0 => Some(Operation::Cancel),
         1 => Some(Operation::Retry),
         2.. => {
-            let finding = truth(world, task).await?;
-            Some(Operation::Resolve { finding, reason: "the ledger says so".to_owned() })
+            let (finding, number) = truth(world, task).await?;
+            let reason = "the ledger says so".to_owned();
+            Some(Operation::Resolve { finding, number: Some(number), reason })
         }
     }
 }
 
 /// What the ledger says about the order's registration whose outcome is open.
-async fn truth(world: &World, task: &Task) -> Option<OperatorFinding> {
+async fn truth(world: &World, task: &Task) -> Option<(OperatorFinding, ProviderNumber)> {
     let dossier = world.store.dossier(task.order_id, &Scope::Anyone).await.ok()??;
     let open = dossier.open_registration()?;
     if world.bank(open.provider).payment(open.number.as_str()).is_some() {
-        return Some(OperatorFinding::Executed);
+        return Some((OperatorFinding::Executed, open.number.clone()));
     }
     let old = open.sent_at.is_none_or(|sent| world.now() > sent + NOTHING_UNDER_WAY);
     let unknown = open.state == RegistrationState::Unknown;
-    (old && unknown).then_some(OperatorFinding::NotExecuted)
+    (old && unknown).then(|| (OperatorFinding::NotExecuted, open.number.clone()))
 }
 
 async fn operate(world: &World, instance: &Arc<Instance>, task: &Task, operation: Operation) {
-    let releases = task.kind == TaskKind::RefundPayment && task.reason == Some(Reason::Operator);
-    if operation == Operation::Retry && releases {
-        world.records().released.insert(task.id);
+    if task.kind == TaskKind::RefundPayment && task.reason == Some(Reason::Operator) {
+        world.records().own_refunds.insert(task.id);
     }
     let (name, id, wanted) = (world.task_name(task.id), task.id, operation.clone());
     world.chronicle.note(|| format!("the operator says of {name}: {wanted:?}"));

@@ -57,8 +57,8 @@ pub struct Records {
     pub refund_keys: BTreeMap<String, OrderId>,
     /// Whether a key's refund was taken.
     pub refunds: BTreeMap<String, bool>,
-    /// Refunds for late money that the operator let go.
-    pub released: BTreeSet<TaskId>,
+    /// Refunds for late money that the operator let go or gave up.
+    pub own_refunds: BTreeSet<TaskId>,
     /// Answered 202.
     pub promised: BTreeMap<TaskId, OrderId>,
     pub finals: BTreeMap<TaskId, Final>,

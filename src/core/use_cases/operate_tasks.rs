@@ -3,7 +3,8 @@
 
 use crate::core::domain::dossier::step::{Round, Turn};
 use crate::core::domain::dossier::{Dossier, OperatorFinding, OperatorRefused};
-use crate::core::domain::ids::{LeaseToken, TaskId};
+use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
+use crate::core::domain::registration::ProviderNumber;
 use crate::core::domain::task::Task;
 use crate::core::ports::orders::{
     Also, AuditEntry, Reads, Scene, Scope, StorageError, TaskQuery, decide,
@@ -20,7 +21,12 @@ pub struct OperateTasks {
 pub enum Operation {
     Retry,
     Cancel,
-    Resolve { finding: OperatorFinding, reason: String },
+    /// About this number, if the person names one.
+    Resolve {
+        finding: OperatorFinding,
+        number: Option<ProviderNumber>,
+        reason: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +46,14 @@ impl OperateTasks {
     /// The storage cannot answer.
     pub async fn list(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
         self.tasks.store.tasks(query).await
+    }
+
+    /// The order with everything that was ever tried for it: what a person needs to ask a provider.
+    ///
+    /// # Errors
+    /// The storage cannot answer.
+    pub async fn show(&self, order: OrderId) -> Result<Option<Dossier>, StorageError> {
+        self.tasks.store.dossier(order, &Scope::Anyone).await
     }
 
     /// # Errors
@@ -72,7 +86,9 @@ fn operate(
     match operation {
         Operation::Retry => dossier.operator_retry(task, turn),
         Operation::Cancel => dossier.operator_cancel(task),
-        Operation::Resolve { finding, .. } => dossier.operator_resolve(*finding, turn),
+        Operation::Resolve { finding, number, .. } => {
+            dossier.operator_resolve(*finding, number.as_ref(), turn)
+        }
     }
 }
 
@@ -81,10 +97,10 @@ impl Operation {
         let (action, reason) = match self {
             Self::Retry => ("retry", ""),
             Self::Cancel => ("cancel", ""),
-            Self::Resolve { finding: OperatorFinding::Executed, reason } => {
+            Self::Resolve { finding: OperatorFinding::Executed, reason, .. } => {
                 ("resolve_executed", reason.as_str())
             }
-            Self::Resolve { finding: OperatorFinding::NotExecuted, reason } => {
+            Self::Resolve { finding: OperatorFinding::NotExecuted, reason, .. } => {
                 ("resolve_not_executed", reason.as_str())
             }
         };

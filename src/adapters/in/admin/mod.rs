@@ -4,6 +4,7 @@
 
 mod console;
 mod exposition;
+mod orders;
 mod systems;
 mod tasks;
 mod token;
@@ -87,6 +88,7 @@ pub fn router(desk: &Arc<Desk>) -> Router {
         .route("/admin/systems/{system}/breaker", put(systems::set_mode))
         .route("/admin/systems/{system}/breaker/reset", post(systems::reset))
         .route("/admin/tasks", get(tasks::list))
+        .route("/admin/orders/{id}", get(orders::show))
         .route("/admin/tasks/{id}/retry", post(tasks::retry))
         .route("/admin/tasks/{id}/cancel", post(tasks::cancel))
         .route("/admin/tasks/{id}/resolve", post(tasks::resolve))

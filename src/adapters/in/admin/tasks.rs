@@ -13,6 +13,7 @@ use crate::adapters::r#in::http::tasks::{ResultBody, TaskBody};
 use crate::adapters::r#in::http::visit::Visit;
 use crate::core::domain::dossier::OperatorFinding;
 use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::domain::registration::ProviderNumber;
 use crate::core::domain::task::{Task, TaskState};
 use crate::core::ports::orders::{Scope, TaskQuery};
 use crate::core::use_cases::operate_tasks::Operation;
@@ -97,8 +98,8 @@ pub async fn resolve(
 ) -> Result<Response, Problem> {
     let mut faults = Faults::default();
     let resolution = resolution(&body, &mut faults);
-    let (finding, reason) = faults.verdict(resolution)?;
-    let operation = Operation::Resolve { finding, reason: reason.clone() };
+    let (finding, number, reason) = faults.verdict(resolution)?;
+    let operation = Operation::Resolve { finding, number, reason: reason.clone() };
     operate(desk, visit, task, operation, Some(reason)).await
 }
 
@@ -145,9 +146,12 @@ fn given_reason(body: Option<&Value>) -> Result<Option<String>, Problem> {
     faults.verdict(Some(reason))
 }
 
-fn resolution(body: &Value, faults: &mut Faults) -> Option<(OperatorFinding, String)> {
+fn resolution(
+    body: &Value,
+    faults: &mut Faults,
+) -> Option<(OperatorFinding, Option<ProviderNumber>, String)> {
     let root = At::Root;
-    let members = faults.object(body, root, &["finding", "reason"])?;
+    let members = faults.object(body, root, &["finding", "number", "reason"])?;
     let finding = faults.member(members, root, "finding").and_then(|value| {
         let at = At::Member(&root, "finding");
         let finding = match faults.string(value, at)? {
@@ -158,7 +162,12 @@ fn resolution(body: &Value, faults: &mut Faults) -> Option<(OperatorFinding, Str
         faults.parsed(finding, at, BAD_FINDING)
     });
     let why = faults.member(members, root, "reason").and_then(|value| reason(value, faults));
-    Some((finding?, why?))
+    let number = members.get("number").filter(|value| !value.is_null());
+    let number = match number.map(|value| faults.string(value, At::Member(&root, "number"))) {
+        Some(number) => Some(ProviderNumber::told(number?)),
+        None => None,
+    };
+    Some((finding?, number, why?))
 }
 
 fn reason(value: &Value, faults: &mut Faults) -> Option<String> {

@@ -200,6 +200,10 @@ const fn why_refused(refused: OperatorRefused) -> Text {
             "No outcome of this order is unknown.",
             "У этого заказа нет неизвестных исходов.",
         ),
+        OperatorRefused::AnotherNumber => Text::new(
+            "The order has moved on: what is unknown by now has another number.",
+            "Заказ изменился: теперь неизвестен исход под другим номером.",
+        ),
     }
 }
 

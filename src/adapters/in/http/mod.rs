@@ -26,7 +26,7 @@ mod once;
 pub mod params;
 mod prefer;
 mod return_url;
-mod wire;
+pub mod wire;
 
 mod cancel;
 mod confirm;

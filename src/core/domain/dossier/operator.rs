@@ -4,7 +4,7 @@
 use super::Dossier;
 use super::step::Turn;
 use crate::core::domain::ids::TaskId;
-use crate::core::domain::registration::{Registration, RegistrationState};
+use crate::core::domain::registration::{ProviderNumber, Registration, RegistrationState};
 use crate::core::domain::task::{Reason, TaskError, TaskKind, TaskState};
 
 /// What a person found out about a registration of unknown outcome.
@@ -27,6 +27,8 @@ pub enum OperatorRefused {
     Unknown,
     #[error("no outcome of this order is unknown")]
     NothingUnknown,
+    #[error("what is unknown by now has another number")]
+    AnotherNumber,
 }
 
 impl Dossier {
@@ -81,19 +83,25 @@ impl Dossier {
         }
     }
 
-    /// Answers an unknown outcome by a person's word. That the provider has what we know to be alive
-    /// takes up the polls again.
+    /// Answers an unknown outcome by a person's word, about `number` if the person names one: the order
+    /// may have moved on since they looked. That the provider has what we know to be alive takes up
+    /// the polls again.
     ///
     /// # Errors
-    /// There is no unknown outcome, or somebody works on it.
+    /// There is no unknown outcome, it has another number, or somebody works on it.
     pub fn operator_resolve(
         &mut self,
         finding: OperatorFinding,
+        number: Option<&ProviderNumber>,
         turn: &Turn<'_>,
     ) -> Result<(), OperatorRefused> {
         let register = self.unfinished(TaskKind::RegisterPayment).map(|task| task.state);
         if register == Some(TaskState::Running) {
             return Err(OperatorRefused::Running);
+        }
+        let about = self.open_registration().map(|open| &open.number);
+        if number.is_some_and(|number| about != Some(number)) {
+            return Err(OperatorRefused::AnotherNumber);
         }
         let in_state = |wanted| self.registrations.iter().position(|r| r.state == wanted);
         match (in_state(RegistrationState::Unknown), in_state(RegistrationState::Live), finding) {

@@ -1,10 +1,10 @@
 // What an operator may do about a task, and what follows from it. The service judges once more: what
 // it refuses is told in the dialog.
 
-import { ask } from "/console/client.js";
+import { ask, told } from "/console/client.js";
 import * as dialog from "/console/dialog.js";
 import { make } from "/console/dom.js";
-import { t } from "/console/words.js";
+import { money, t } from "/console/words.js";
 
 /** The deeds that make sense for a task as it stands. */
 export function mayDo({ kind, status, reason }) {
@@ -16,10 +16,11 @@ export function mayDo({ kind, status, reason }) {
   return deeds;
 }
 
-function deed(task, verb, changed) {
-  return async ({ reason, ...told }) => {
-    if (reason.trim()) told.reason = reason.trim();
-    const body = Object.keys(told).length ? told : undefined;
+function deed(task, verb, changed, known = {}) {
+  return async ({ reason, ...values }) => {
+    const word = { ...known, ...values };
+    if (reason.trim()) word.reason = reason.trim();
+    const body = Object.keys(word).length ? word : undefined;
     await ask("POST", `/admin/tasks/${task.task_id}/${verb}`, body);
     changed();
     dialog.toast(t(`done_${verb}`, names(task)));
@@ -27,6 +28,14 @@ function deed(task, verb, changed) {
 }
 
 const names = (task) => ({ task: task.task_id, order: task.order_id });
+
+/** The registration that a finding is about: the one that may be alive. The number goes along, so that an
+ * order which has moved on refuses it. */
+async function doubtful(task) {
+  const alive = ["intent", "unknown", "live", "paid"];
+  const order = await ask("GET", `/admin/orders/${task.order_id}`);
+  return order.registrations.find(({ state }) => alive.includes(state));
+}
 
 const OPEN = {
   retry(task, changed) {
@@ -61,23 +70,31 @@ const OPEN = {
     });
   },
 
-  resolve(task, changed) {
+  async resolve(task, changed) {
     const findings = ["executed", "not_executed"];
     const options = findings.map((finding) => [finding, t(`finding_${finding}`)]);
+    const open = await doubtful(task);
     dialog.open({
       title: t("resolve_title", names(task)),
       body: [
         make("p", {}, t("resolve_why")),
+        open && make("p", { className: "number" }, t("resolve_number", { ...open, amount: money(open.amount) })),
         dialog.field("finding", t("finding"), dialog.choice(options, "executed")),
         dialog.reason(true),
       ],
       effect: ({ finding }) => t(`resolve_effect_${finding}`, names(task)),
       danger: ({ finding }) => finding === "not_executed",
       verb: t("resolve_do"),
-      act: deed(task, "resolve", changed),
+      act: deed(task, "resolve", changed, open && { number: open.number }),
     });
   },
 };
 
 /** Asks for a reason and does it; `changed` is called when it is done. */
-export const act = (name, task, changed) => OPEN[name](task, changed);
+export async function act(name, task, changed) {
+  try {
+    await OPEN[name](task, changed);
+  } catch (error) {
+    dialog.toast(told(error));
+  }
+}

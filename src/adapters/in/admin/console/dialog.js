@@ -54,7 +54,7 @@ export function open({ title, body, effect, danger = () => false, verb, act }) {
   say(byId("dialog-title"), title);
   say(yes, verb);
   sayOrHide(byId("dialog-wrong"), "");
-  fields.replaceChildren(...body);
+  fields.replaceChildren(...body.filter((child) => child !== undefined));
   describe();
   dialog.showModal();
 }

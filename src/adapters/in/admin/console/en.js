@@ -144,6 +144,7 @@ export default {
   cancel_do: "Give up",
   resolve_title: "Task {task}: what became of order {order}?",
   resolve_why: "Look into the payment system's own cabinet first. Your word stands for its answer.",
+  resolve_number: "It is number {number} at {provider}, for {amount}.",
   finding: "You found",
   finding_executed: "it has the payment",
   finding_not_executed: "it has nothing, and will not have",

@@ -144,6 +144,7 @@ export default {
   cancel_do: "Отказаться",
   resolve_title: "Задача {task}: что стало с заказом {order}?",
   resolve_why: "Сначала посмотрите в личном кабинете платёжной системы. Ваше слово заменит её ответ.",
+  resolve_number: "Это номер {number} в системе {provider}, сумма {amount}.",
   finding: "Выяснилось",
   finding_executed: "платёж у неё есть",
   finding_not_executed: "у неё ничего нет и не будет",

@@ -19,6 +19,9 @@ const relative = new Intl.RelativeTimeFormat(lang, { numeric: "always", style: "
 
 export const number = (value) => whole.format(value);
 export const percent = (value) => share.format(value);
+/** A money object in its currency: `{amount: 19900, currency: "RUB"}` is 199 roubles. */
+export const money = ({ amount, currency }) =>
+  new Intl.NumberFormat(lang, { style: "currency", currency }).format(amount / 100);
 export const atClock = (millis) => clock.format(millis);
 export const exactly = (millis) => moment.format(millis);
 

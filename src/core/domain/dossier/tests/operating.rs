@@ -2,7 +2,7 @@ use super::super::{OperatorFinding, OperatorRefused};
 use super::*;
 
 fn resolve(case: &mut Case, finding: OperatorFinding) -> Result<(), OperatorRefused> {
-    case.with_turn(|dossier, turn| dossier.operator_resolve(finding, turn))
+    case.with_turn(|dossier, turn| dossier.operator_resolve(finding, None, turn))
 }
 
 #[test]
@@ -14,6 +14,23 @@ fn a_person_who_found_nothing_lets_the_order_go_on_elsewhere() {
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Absent);
     let again = case.claim_call(TaskKind::RegisterPayment);
     assert!(registers(&again));
+}
+
+#[test]
+fn a_finding_about_a_number_that_the_order_has_left_behind_is_refused() {
+    let mut case = Case::new();
+    let first = case.begin();
+    case.tell(&first, Outcome::Unknown);
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    let over = found(&query, ReportedStatus::Over(Ending::Expired));
+    let second = call(case.tell(&query, over));
+    case.tell(&second, Outcome::Unknown);
+    let mut resolve = |number| {
+        let executed = OperatorFinding::Executed;
+        case.with_turn(|dossier, turn| dossier.operator_resolve(executed, Some(number), turn))
+    };
+    assert_eq!(resolve(&first.number), Err(OperatorRefused::AnotherNumber));
+    assert_eq!(resolve(&second.number), Ok(()));
 }
 
 #[test]
