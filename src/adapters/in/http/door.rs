@@ -99,8 +99,9 @@ pub async fn door(State(door): State<Arc<Door>>, mut request: Request, next: Nex
     let span = span_of(known(request.method()), route);
     let (uri, headers) = (request.uri(), request.headers());
     let (visit, verdict) = Visit::new(uri, headers, &span, &*door.entropy, door.request_timeout);
-    span.record("request_id", visit.request_id.to_str().unwrap_or_default());
-    span.record("trace_id", visit.trace.trace_id());
+    // Both at once: the log writes a span's fields anew for each act of recording.
+    let request_id = visit.request_id.to_str().unwrap_or_default();
+    tracing::record_all!(span, request_id = request_id, trace_id = visit.trace.trace_id());
     let mut entry = Entry::begin(&*door.traffic, request.method(), route, (&visit, &span));
     request.extensions_mut().insert(visit.clone());
     let answer = async {
