@@ -122,7 +122,6 @@ fn span_of(method: &str, route: Option<&str>) -> Span {
         otel.kind = "server",
         http.request.method = method,
         http.route = route,
-        url.scheme = "http",
         request_id = Empty,
         trace_id = Empty,
     )
@@ -204,6 +203,7 @@ impl<'a> Entry<'a> {
             trace_id: self.trace_id,
             code,
         });
+        spans::note(self.span, "url.scheme", "http");
         spans::note(self.span, "http.response.status_code", i64::from(status));
         if status >= 500 {
             spans::note(self.span, "error.type", code.unwrap_or("internal"));
