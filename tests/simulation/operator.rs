@@ -8,7 +8,7 @@ use super::instance::Instance;
 use super::world::World;
 use order_service::core::domain::dossier::OperatorFinding;
 use order_service::core::domain::registration::{ProviderNumber, RegistrationState};
-use order_service::core::domain::task::{Reason, Task, TaskKind, TaskState};
+use order_service::core::domain::task::{Reason, Task, TaskKind};
 use order_service::core::ports::orders::{OrderStore, Scope};
 use order_service::core::use_cases::operate_tasks::Operation;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ async fn operate(world: &World, instance: &Arc<Instance>, task: &Task, operation
         world.records().own_refunds.insert(task.id);
     }
     let (name, id, wanted) = (world.task_name(task.id), task.id, operation.clone());
-    world.chronicle.note(|| format!("the operator says of {name}: {wanted:?}"));
+    world.chronicle.note(|| format!("the operator says of {name}: {}", shown(world, &wanted)));
     let (reply, answer) = oneshot::channel();
     let server = Arc::clone(instance);
     instance.serve(async move {
@@ -78,8 +78,20 @@ async fn operate(world: &World, instance: &Arc<Instance>, task: &Task, operation
     let answer = instance.answer(answer).await;
     world.chronicle.note(|| format!("the operator is told of {name}: {answer:?}"));
     if answer == Some(Ok(())) && task.state.is_final() && !resolves(&wanted) {
-        let what = format!("{name} {} {wanted:?}", TaskState::as_str(task.state));
+        let what = format!("{name} {} {}", task.state.as_str(), shown(world, &wanted));
         world.chronicle.violated("final answers stay", what);
+    }
+}
+
+/// Without the order's id, which has the clock in it.
+fn shown(world: &World, operation: &Operation) -> String {
+    match operation {
+        Operation::Retry => "retry".to_owned(),
+        Operation::Cancel => "cancel".to_owned(),
+        Operation::Resolve { finding, number, .. } => {
+            let number = number.as_ref().map(|number| world.number(number.as_str()));
+            format!("{finding:?} {number:?}")
+        }
     }
 }
 

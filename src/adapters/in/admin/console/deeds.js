@@ -10,8 +10,11 @@ import { money, t } from "/console/words.js";
 export function mayDo({ kind, status, reason }) {
   const deeds = [];
   if (status === "queued") deeds.push(reason === "operator" ? "release" : "retry");
-  if (status === "queued" && ["register_payment", "refund_payment"].includes(kind)) deeds.push("cancel");
-  const doubtful = status === "review" || reason === "outcome_unknown";
+  // What may have been executed is not given up but found out.
+  const unknown = reason === "outcome_unknown";
+  const given = ["register_payment", "refund_payment"].includes(kind) && !unknown;
+  if (status === "queued" && given) deeds.push("cancel");
+  const doubtful = status === "review" || unknown;
   if (doubtful && kind !== "refund_payment") deeds.push("resolve");
   return deeds;
 }
