@@ -1,5 +1,5 @@
--- Polls that bring nothing are many, and nobody waits for them: whatever somebody waits for (a registration,
--- a refund, news that a callback told of) is taken first, however long the polls have been due.
+-- Polls that nobody expects anything of are many. Whatever somebody waits for (a registration, a refund, news
+-- that a callback told of) is taken before them, however long they have been due.
 ALTER TABLE tasks ADD COLUMN routine INTEGER GENERATED ALWAYS AS
     (kind = 'sync_payment' AND reason IS 'retry') VIRTUAL;
 

@@ -268,7 +268,7 @@ impl Task {
         }
     }
 
-    /// A poll that brought nothing yet: whatever somebody waits for is taken before it.
+    /// A poll that nobody expects anything of: whatever somebody waits for is taken before it.
     #[must_use]
     pub fn is_routine(&self) -> bool {
         self.kind == TaskKind::SyncPayment && self.reason == Some(Reason::Retry)

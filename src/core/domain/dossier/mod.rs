@@ -142,12 +142,18 @@ impl Dossier {
         run_at: Timestamp,
         max_age: std::time::Duration,
     ) {
-        if self.unfinished(TaskKind::SyncPayment).is_some() {
-            self.bring_forward(TaskKind::SyncPayment, run_at);
+        // Of a poll that has time nobody expects anything; one that is due by news is more than routine.
+        let routine = run_at > now;
+        self.bring_forward(TaskKind::SyncPayment, run_at);
+        if let Some(task) = self.unfinished_mut(TaskKind::SyncPayment) {
+            if task.is_routine() && !routine {
+                task.reason = None;
+            }
             return;
         }
         let mut task = Task::queued(id, self.order.id, TaskKind::SyncPayment, now, now + max_age);
         task.run_at = run_at;
+        task.reason = routine.then_some(Reason::Retry);
         task.lane = self
             .registrations
             .iter()
@@ -156,16 +162,12 @@ impl Dossier {
         self.tasks.push(task);
     }
 
-    /// News makes a task due sooner, and a poll more than routine.
     fn bring_forward(&mut self, kind: TaskKind, run_at: Timestamp) {
         if let Some(task) = self.unfinished_mut(kind)
             && task.state == TaskState::Queued
             && task.reason != Some(Reason::Operator)
         {
             task.run_at = task.run_at.min(run_at);
-            if task.is_routine() {
-                task.reason = None;
-            }
         }
     }
 
