@@ -169,14 +169,18 @@ impl Environment {
         text.filter(|text| !text.is_empty()).map(|text| printable(&text))
     }
 
-    /// Variables that libraries read by themselves: shown as they are set, headers hidden.
+    /// Variables that libraries read by themselves: shown as they are set, but for headers and passwords.
     pub(super) fn foreign(&mut self, prefix: &str) {
         for (name, held) in self.set.range(prefix.to_owned()..) {
             let Held::Text(text) = held else { continue };
             if !name.starts_with(prefix) {
                 break;
             }
-            let shown = if name.ends_with("HEADERS") { Shown::Never } else { Shown::Plainly };
+            let shown = match name.rsplit('_').next() {
+                Some("HEADERS") => Shown::Never,
+                Some("ENDPOINT") => Shown::WithoutPassword,
+                Some(_) | None => Shown::Plainly,
+            };
             self.rows.insert(name.clone(), shown);
             self.effective.push((name.clone(), mask(text, shown)));
         }

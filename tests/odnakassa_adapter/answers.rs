@@ -24,9 +24,20 @@ async fn every_method_classifies_statuses_and_bodies_that_are_none() {
         let rig = rig().await;
         rig.check(method, common_rows(System::OdnaKassa)).await;
         let key_refused = [401, 403].map(|code| {
-            Row(status(code), rejected(&format!("http_{code}"), Account), Rings, Nobody)
+            let refused = rejected(&format!("http_{code}"), Account);
+            Row(problem(code, "unauthorized"), refused, Rings, Nobody)
         });
         rig.check(method, key_refused.into()).await;
+        // A proxy spoke, and whether before or after OdnaKassa nobody knows.
+        let locked_out =
+            [401, 403].map(|code| Row(status(code), unknown(Cause::Unreadable), Rings, Partner));
+        rig.check(method, locked_out.into()).await;
+        let undocumented = [400, 402, 409, 410, 413, 415, 422, 423, 425, 451, 499];
+        let proxies =
+            undocumented.map(|code| Row(status(code), unknown(Cause::Unreadable), Still, Partner));
+        rig.check(method, proxies.into()).await;
+        let news = Row(problem(400, "news"), unknown(Cause::Unreadable), Still, Partner);
+        rig.check(method, vec![news]).await;
     }
 }
 
@@ -41,7 +52,7 @@ async fn every_method_gives_silence_up() {
 #[tokio::test]
 async fn each_refusal_of_a_registration_has_its_meaning() {
     let rows = vec![
-        Row(problem(400, "invalid_request"), rejected("http_400", Order), Still, Nobody),
+        Row(problem(400, "invalid_request"), rejected("invalid_request", Order), Still, Nobody),
         Row(problem(409, "request_in_progress"), unknown(Cause::PartnerFailed), Still, Nobody),
         Row(problem(409, "order_id_conflict"), PaymentError::Duplicate, Still, Nobody),
         Row(problem(422, "idempotency_mismatch"), PaymentError::Duplicate, Rings, Nobody),
@@ -76,7 +87,6 @@ async fn a_payment_that_is_not_what_we_asked_for_is_asked_for_again() {
     let unreadable = || unknown(Cause::Unreadable);
     let rows = vec![
         Row(told("status", json!("succeeded")), ask(), Still, Nobody),
-        Row(told("status", json!("canceled")), ask(), Still, Nobody),
         Row(told("status", json!("paused")), ask(), Still, Nobody),
         Row(told("amount", json!({"value": "1.00", "currency": "RUB"})), ask(), Still, Nobody),
         Row(told("amount", Value::Null), ask(), Still, Nobody),
@@ -86,6 +96,14 @@ async fn a_payment_that_is_not_what_we_asked_for_is_asked_for_again() {
         Row(told("amount", json!(199.0)), unreadable(), Still, Partner),
     ];
     rig().await.check(Method::Register, rows).await;
+}
+
+#[tokio::test]
+async fn a_payment_that_is_over_at_its_creation_is_a_refusal() {
+    let mut body = payment_object("canceled");
+    body["canceled"] = json!({"reason": "declined"});
+    let row = Row(json(201, &body), rejected("canceled", Order), Still, Nobody);
+    rig().await.check(Method::Register, vec![row]).await;
 }
 
 #[tokio::test]

@@ -165,14 +165,14 @@ pub fn rejected(code: &str, concerns: Concern) -> PaymentError {
 /// Broken connections, HTTP statuses and bodies that are none: the same to every method of both partners.
 pub fn common_rows(system: System) -> Vec<Row> {
     use Alarm::{Rings, Still};
-    use Blame::{Nobody, Partner};
+    use Blame::Partner;
     let retry_after = Some(Duration::from_secs(7));
     let cause = Cause::Throttled;
     let throttled = PaymentSystemUnavailableError { system, cause, retry_after };
     let huge = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
     let mut rows = vec![
         Row(status_with(429, "Retry-After: 7"), throttled.into(), Still, Partner),
-        Row(status(400), rejected("http_400", Concern::Order), Still, Nobody),
+        Row(status(400), unknown(Cause::Unreadable), Still, Partner),
         Row(text(200, &huge), unknown(Cause::Unreadable), Still, Partner),
         Row(Answer::Cut, unknown(Cause::Broken), Still, Partner),
         Row(Answer::CutMidBody, unknown(Cause::Broken), Still, Partner),

@@ -4,8 +4,8 @@
 use crate::payment_partner::port::Alarm::{Rings, Still};
 use crate::payment_partner::port::Blame::{Nobody, Partner};
 use crate::payment_partner::port::{
-    EXTERNAL_ID, Method, Row, call, common_rows, impatient, not_executed, order, payment, rejected,
-    silent_rows, unknown,
+    EXTERNAL_ID, Method, Row, call, common_rows, impatient, order, payment, rejected, silent_rows,
+    unknown,
 };
 use crate::payment_partner::{Answer, json, status};
 use crate::{code, known, rig, rig_with};
@@ -24,10 +24,16 @@ async fn every_method_classifies_statuses_and_bodies_that_are_none() {
     for method in Method::ALL {
         let rig = rig(Protocol::Classic).await;
         rig.check(method, common_rows(System::Sber)).await;
-        let proxies = [401, 403].map(|code| {
-            Row(status(code), not_executed(System::Sber, Cause::Misdirected), Rings, Partner)
-        });
+        // A proxy spoke, and whether before or after the bank nobody knows.
+        let locked_out =
+            [401, 403].map(|code| Row(status(code), unknown(Cause::Unreadable), Rings, Partner));
+        rig.check(method, locked_out.into()).await;
+        let undocumented = [400, 402, 409, 410, 413, 415, 422, 425, 431, 451, 499];
+        let proxies =
+            undocumented.map(|code| Row(status(code), unknown(Cause::Unreadable), Still, Partner));
         rig.check(method, proxies.into()).await;
+        let empty_word = Row(json(400, &json!({})), unknown(Cause::Unreadable), Still, Partner);
+        rig.check(method, vec![empty_word]).await;
     }
 }
 

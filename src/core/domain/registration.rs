@@ -180,7 +180,8 @@ pub struct Registration {
     pub updated_at: Timestamp,
 }
 
-/// The evidence of a live registration about which the provider tells something else than our record.
+/// The evidence of a registration that is not final, about which the provider tells something else than
+/// our record.
 pub const CONTRADICTED: &str = "contradicted";
 
 impl Registration {

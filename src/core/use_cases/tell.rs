@@ -142,6 +142,7 @@ fn notes(events: &dyn Events, run: &Run, notes: &[Note]) {
                 let finding = ReconcileFinding::Mismatch;
                 events.record(&Event::Reconciled { system: provider, finding });
             }
+            Note::MismatchAgain => {}
             Note::LateTruth { provider } => {
                 tracing::error!(%order_id, system = %provider,
                     "money arrived for a registration that was given up");

@@ -32,18 +32,33 @@ pub(super) fn exchange(
 ) -> Result<Voice, Failure> {
     match status.as_u16() {
         200..=299 => Ok(Voice::Success),
-        409 | 422 => Ok(Voice::Refusal),
+        400 | 401 | 403 | 409 | 422 => Ok(Voice::Refusal),
         429 => Err(NoAnswer { cause: Cause::Throttled, retry_after }.into()),
         408 | 500..=599 => Err(NoAnswer { cause: Cause::PartnerFailed, retry_after }.into()),
-        401 | 403 => Err(rejected(&format!("http_{}", status.as_u16()), Concern::Account)),
         300..=399 | 404 | 405 => Err(Cause::Misdirected.into()),
-        400..=499 => Err(rejected(&format!("http_{}", status.as_u16()), Concern::Order)),
+        // Not documented, so perhaps not OdnaKassa's word at all: it may mean anything.
         _ => Err(unreadable()),
     }
 }
 
-/// What the code of a 409 or 422 says.
-pub(super) fn refusal(code: &str) -> Failure {
+/// What an error's code says under its status. Without a code it was a proxy that spoke, and whether
+/// before or after OdnaKassa nobody knows.
+pub(super) fn refusal(status: StatusCode, code: Option<&str>) -> Failure {
+    let Some(code) = code else { return unreadable() };
+    match (status.as_u16(), code) {
+        (401 | 403, _) => rejected(&format!("http_{}", status.as_u16()), Concern::Account),
+        (400, "invalid_request") => rejected(code, Concern::Order),
+        (409 | 422, code) => refusal_by_code(code),
+        _ => unreadable(),
+    }
+}
+
+/// Whether a person has to look at our address or our key.
+pub(super) fn locked_out(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 401 | 403)
+}
+
+fn refusal_by_code(code: &str) -> Failure {
     match code {
         // Both: there may be a payment under our number. The core asks and compares.
         "order_id_conflict" | KEY_REUSED => Failed::Answered(PaymentError::Duplicate),
@@ -63,6 +78,10 @@ pub(super) fn registration(
     let report = payment.ok_or_else(unreadable)?.report();
     if report.number != order.number {
         return Err(unreadable());
+    }
+    // Over before a payer saw it: declined.
+    if matches!(report.status, ReportedStatus::Over(_)) {
+        return Err(rejected("canceled", Concern::Order));
     }
     if report.amount != Some(order.amount) || report.status != ReportedStatus::Pending {
         // Not what we asked for, or no longer: the core asks and compares.

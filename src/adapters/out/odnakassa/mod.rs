@@ -272,16 +272,19 @@ impl OdnaKassaAdapter {
         };
         let request = request.bearer_auth(self.api_key.expose_secret());
         let reply = self.client.send(request, call.trace.as_ref()).await?;
-        let voice = classify::exchange(reply.status, reply.retry_after)?;
+        let status = reply.status;
+        let voice = classify::exchange(status, reply.retry_after)?;
         let body = reply.body().await?;
         match voice {
             Voice::Success => Ok(body),
             Voice::Refusal => {
-                let code = wire::error_code(&body).ok_or_else(classify::unreadable)?;
-                if code == classify::KEY_REUSED {
-                    self.alarm.raise(&code);
+                let code = wire::error_code(&body);
+                match code.as_deref() {
+                    Some(classify::KEY_REUSED) => self.alarm.raise(classify::KEY_REUSED),
+                    None if classify::locked_out(status) => self.alarm.raise(status.as_str()),
+                    Some(_) | None => {}
                 }
-                Err(classify::refusal(&code))
+                Err(classify::refusal(status, code.as_deref()))
             }
         }
     }

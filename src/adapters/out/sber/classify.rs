@@ -13,17 +13,38 @@ use std::time::Duration;
 /// unknown.
 pub(super) type Failure = Failed<PaymentError>;
 
+/// Who speaks in a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    Bank,
+    /// The bank, if there is a code of its own; else something between us.
+    Doubtful,
+}
+
 /// What the HTTP status says by itself; `Ok` when the body has the word.
-pub(super) fn exchange(status: StatusCode, retry_after: Option<Duration>) -> Result<(), Failure> {
+pub(super) fn exchange(
+    status: StatusCode,
+    retry_after: Option<Duration>,
+) -> Result<Voice, Failure> {
     match status.as_u16() {
-        200..=299 => Ok(()),
+        200..=299 => Ok(Voice::Bank),
         429 => Err(NoAnswer { cause: Cause::Throttled, retry_after }.into()),
         408 | 500..=599 => Err(NoAnswer { cause: Cause::PartnerFailed, retry_after }.into()),
-        // The bank says no to us by code; these are a wrong address, or a proxy before the bank.
-        300..=399 | 401 | 403 | 404 | 405 => Err(Cause::Misdirected.into()),
-        400..=499 => Err(rejected(format!("http_{}", status.as_u16()), Concern::Order)),
+        300..=399 | 404 | 405 => Err(Cause::Misdirected.into()),
+        400..=499 => Ok(Voice::Doubtful),
         _ => Err(unreadable()),
     }
+}
+
+/// The body of an answer that is no success by its status. The bank says no by code: without one
+/// it was a proxy that spoke, and whether before or after the bank nobody knows.
+pub(super) fn doubtful(reply: Option<Reply>) -> Result<Reply, Failure> {
+    reply.filter(|reply| reply.code().is_some_and(|code| code != 0)).ok_or_else(unreadable)
+}
+
+/// Whether a person has to look at our address or our login.
+pub(super) fn locked_out(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 401 | 403)
 }
 
 pub(super) fn registration(protocol: Protocol, reply: &Reply) -> Result<Registered, Failure> {

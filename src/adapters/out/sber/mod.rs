@@ -25,7 +25,7 @@ use crate::core::ports::payment::{
     RefundOrder, RegisterOrder, Registered,
 };
 use crate::core::ports::unavailable::System;
-use classify::Failure;
+use classify::{Failure, Voice};
 use http::header::CONTENT_TYPE;
 use secrecy::SecretString;
 use std::path::PathBuf;
@@ -291,8 +291,15 @@ impl SberAdapter {
             request = request.header("x-idempotencyKey", key);
         }
         let reply = self.client.send(request, call.trace.as_ref()).await?;
-        classify::exchange(reply.status, reply.retry_after)?;
-        Reply::parse(&reply.body().await?).ok_or_else(classify::unreadable)
+        if classify::locked_out(reply.status) {
+            self.alarm.raise(reply.status.as_str());
+        }
+        let voice = classify::exchange(reply.status, reply.retry_after)?;
+        let body = Reply::parse(&reply.body().await?);
+        match voice {
+            Voice::Bank => body.ok_or_else(classify::unreadable),
+            Voice::Doubtful => classify::doubtful(body),
+        }
     }
 
     fn settle(&self, failure: Failure) -> PaymentError {

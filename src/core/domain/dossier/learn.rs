@@ -97,14 +97,20 @@ impl Registration {
     ) {
         match outcome {
             Outcome::Found(report) => {
+                self.hinted = false;
                 if self.contradicts(report) {
-                    if self.state == RegistrationState::Live {
+                    let known = self.evidence == CONTRADICTED;
+                    if self.state.maybe_alive() && self.state != RegistrationState::Paid {
                         CONTRADICTED.clone_into(&mut self.evidence);
                     }
-                    notes.push(Note::Mismatch { provider: self.provider });
+                    let provider = self.provider;
+                    notes.push(if known {
+                        Note::MismatchAgain
+                    } else {
+                        Note::Mismatch { provider }
+                    });
                     return;
                 }
-                self.hinted = false;
                 self.believe(step.at, report, taken, now, notes);
             }
             Outcome::NotFound => {

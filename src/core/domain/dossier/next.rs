@@ -1,7 +1,7 @@
 //! Decisions: what the holder of a task's lease does now. Every one checks the token first.
 
 use super::Dossier;
-use super::step::{Action, Next, Note, Outcome, Step, Turn};
+use super::step::{Action, Next, Note, Outcome, Step, Turn, Wait};
 use crate::core::domain::registration::{Registration, RegistrationState};
 use crate::core::domain::task::{Reason, Task, TaskError, TaskKind, TaskState};
 use crate::core::domain::timestamp::Timestamp;
@@ -33,7 +33,7 @@ impl Dossier {
         };
         let next = if task.lost_leases >= MAX_LOST_LEASES {
             self.review(turn, TaskError::LeaseLost, &mut notes)
-        } else if notes.iter().any(|note| matches!(note, Note::Mismatch { .. })) {
+        } else if contradicted(&notes, task.kind) {
             self.review(turn, TaskError::Mismatch, &mut notes)
         } else {
             match task.kind {
@@ -60,8 +60,8 @@ impl Dossier {
     ) -> Next {
         notes.push(Note::Review);
         if let Some(task) = self.held_mut(turn) {
-            // A poll would only find the same contradiction again.
-            let poll_on = task.kind != TaskKind::SyncPayment && error != TaskError::Mismatch;
+            // A contradiction may have been a slip, and is told once. Polls that kill their holders end.
+            let poll_on = task.kind != TaskKind::SyncPayment || error == TaskError::Mismatch;
             task.state = TaskState::Review;
             task.error = Some(error);
             task.reason = None;
@@ -102,7 +102,7 @@ impl Dossier {
     pub(super) fn rest_after_setback(&mut self, turn: &Turn<'_>, reason: Reason) -> Next {
         let attempts = self.task_of(turn).map_or(0, |task| task.attempts);
         if let Some((_, Outcome::NotExecuted(wait))) = &turn.round.last {
-            let pause = wait.retry_after.unwrap_or_else(|| turn.backoff(attempts));
+            let pause = turn.pause_of(wait, attempts);
             let charge = wait.reason == Reason::Retry;
             let shown = if reason == Reason::OutcomeUnknown { reason } else { wait.reason };
             self.park(turn, shown, turn.now + turn.spread(pause), charge);
@@ -148,12 +148,37 @@ impl Dossier {
     }
 }
 
+/// Whether a person must look: at whatever somebody waits for, and at a poll when it is news.
+fn contradicted(notes: &[Note], kind: TaskKind) -> bool {
+    notes.iter().any(|note| match note {
+        Note::Mismatch { .. } => true,
+        Note::MismatchAgain => kind != TaskKind::SyncPayment,
+        Note::Reconciled { .. } | Note::LateTruth { .. } | Note::Strange { .. } | Note::Review => {
+            false
+        }
+    })
+}
+
 impl Turn<'_> {
     /// Exponential with full jitter over the upper half: never at once, never in step with others.
     pub(super) fn backoff(&self, attempts: u32) -> Duration {
         let factor = 2u32.saturating_pow(attempts.min(20));
         let ceiling = self.policy.backoff.saturating_mul(factor).min(self.policy.backoff_max);
         ceiling.mul_f64(0.5 + self.luck / 2.0)
+    }
+
+    /// As long as the partner's guard says, or growing. A breaker that a person holds open may be let go at
+    /// any moment: while it is open nobody looks at the task, however long it is due.
+    pub(super) fn pause_of(&self, wait: &Wait, attempts: u32) -> Duration {
+        let longest = match wait.reason {
+            Reason::BreakerOpen => self.policy.backoff_max,
+            Reason::BulkheadFull
+            | Reason::OutcomeUnknown
+            | Reason::Retry
+            | Reason::RespondAsync
+            | Reason::Operator => Duration::MAX,
+        };
+        wait.retry_after.map_or_else(|| self.backoff(attempts), |pause| pause.min(longest))
     }
 
     /// A wait that was named by somebody, spread so that all who were told it do not come together.

@@ -150,8 +150,7 @@ impl Dossier {
         }
         let attempts = self.task_of(turn).map_or(0, |task| task.attempts);
         let waits = turn.round.skipped.iter().map(|(_, wait)| wait);
-        let pause =
-            waits.clone().map(|w| w.retry_after.unwrap_or_else(|| turn.backoff(attempts))).min();
+        let pause = waits.clone().map(|wait| turn.pause_of(wait, attempts)).min();
         let reason = waits.clone().next().map_or(Reason::Retry, |wait| wait.reason);
         let charge = waits.clone().any(|wait| wait.reason == Reason::Retry);
         let run_at = turn.now + turn.spread(pause.unwrap_or(turn.policy.backoff));

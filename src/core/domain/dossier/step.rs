@@ -150,6 +150,8 @@ pub enum Note {
     Reconciled { provider: Provider, executed: bool },
     /// Number, amount, currency or the provider's id contradict our record.
     Mismatch { provider: Provider },
+    /// The same as before: told already.
+    MismatchAgain,
     /// Money for a registration that was given up.
     LateTruth { provider: Provider },
     /// A word that we do not know.

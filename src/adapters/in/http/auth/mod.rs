@@ -15,7 +15,7 @@ pub use keyring::{KeyFile, KeySet, KeySource, KeysError};
 use crate::adapters::r#in::http::code::Code;
 use crate::adapters::r#in::http::problem::Problem;
 use crate::adapters::r#in::http::quota::Client;
-use crate::adapters::r#in::http::state::App;
+use crate::adapters::r#in::http::state::{App, Services};
 use crate::core::domain::ids::CustomerId;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::orders::Scope;
@@ -54,17 +54,35 @@ impl FromRequestParts<Arc<App>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let services = &app.services;
-        let caller = services.auth.identify(&parts.headers, services.clock.now());
-        let caller = caller.map_err(Refusal::told)?;
-        if let Some(quotas) = &services.quotas {
-            let client = services.auth.client(&caller, &parts.extensions);
-            quotas.spend(client).map_err(|wait| {
-                services.traffic.shed(Shed::RateLimit);
-                Problem::new(Code::RateLimited).retry_after(Some(wait))
-            })?;
+        match services.auth.identify(&parts.headers, services.clock.now()) {
+            Ok(caller) => {
+                services.spend(services.auth.client(&caller, &parts.extensions))?;
+                Ok(caller)
+            }
+            // Nobody knows who it is, but from where: else guessing would be free.
+            Err(refusal) => {
+                services.spend(peer(&parts.extensions))?;
+                Err(refusal.told())
+            }
         }
-        Ok(caller)
     }
+}
+
+impl Services {
+    /// # Errors
+    /// `rate_limited`: the client has asked too often.
+    fn spend(&self, client: Client<'_>) -> Result<(), Problem> {
+        let Some(quotas) = &self.quotas else { return Ok(()) };
+        quotas.spend(client).map_err(|wait| {
+            self.traffic.shed(Shed::RateLimit);
+            Problem::new(Code::RateLimited).retry_after(Some(wait))
+        })
+    }
+}
+
+fn peer(circumstances: &Extensions) -> Client<'static> {
+    let peer = circumstances.get::<ConnectInfo<SocketAddr>>();
+    peer.map_or(Client::Unknown, |ConnectInfo(peer)| Client::at(peer.ip()))
 }
 
 /// `AUTH_MODE`.
@@ -107,10 +125,9 @@ impl Auth {
     }
 
     fn client<'a>(&self, caller: &'a Caller, circumstances: &Extensions) -> Client<'a> {
-        let peer = || circumstances.get::<ConnectInfo<SocketAddr>>();
         match self {
             Self::Tokens(_) => Client::Subject(&caller.owner),
-            Self::Open => peer().map_or(Client::Unknown, |ConnectInfo(peer)| Client::at(peer.ip())),
+            Self::Open => peer(circumstances),
         }
     }
 

@@ -65,8 +65,13 @@ fn polls_that_ended_in_a_review_are_taken_up_again_by_a_person() {
     let other = Step { amount: Money::rub(5).unwrap(), ..query.clone() };
     case.tell(&query, found(&other, ReportedStatus::Paid));
     assert_eq!(case.own_task().state, TaskState::Review);
-    assert!(case.dossier.unfinished(TaskKind::SyncPayment).is_none());
-    assert_eq!(case.confirm(), Confirmed::InReview, "nobody pays by a form that is in doubt");
+    let polls = case.dossier.unfinished(TaskKind::SyncPayment).unwrap().id;
+    assert_eq!(case.confirm(), Confirmed::Running(polls), "nobody pays by a form that is in doubt");
+    let query = case.claim_call(TaskKind::SyncPayment);
+    let other = Step { amount: Money::rub(5).unwrap(), ..query.clone() };
+    assert_eq!(case.tell(&query, found(&other, ReportedStatus::Paid)), Next::Rest);
+    assert_eq!(case.own_task().state, TaskState::Queued, "it is polled on");
+    assert_eq!(case.notes.last(), Some(&Note::MismatchAgain), "and told once");
     let nothing = Err(OperatorRefused::NothingUnknown);
     assert_eq!(resolve(&mut case, OperatorFinding::NotExecuted), nothing, "it is alive");
     assert_eq!(resolve(&mut case, OperatorFinding::Executed), Ok(()));

@@ -197,3 +197,18 @@ fn late_news_of_an_earlier_send_says_nothing_about_the_present_one() {
     assert_eq!(case.tell(&second, Outcome::Unknown), Next::Rest);
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
 }
+
+#[test]
+fn a_breaker_that_is_held_open_for_long_does_not_hold_the_task_as_long() {
+    let mut case = Case::new();
+    case.policy.providers.truncate(1);
+    let step = case.begin();
+    let (retry_after, reason) = (Some(Duration::from_secs(900)), Reason::BreakerOpen);
+    let held = Outcome::NotExecuted(Wait { reason, retry_after, too_late: false });
+    assert_eq!(case.tell(&step, held), Next::Rest);
+    let pause = case.own_task().run_at.since(case.now);
+    assert!(
+        pause <= case.policy.backoff_max.mul_f64(1.2),
+        "it may be let go at any moment: {pause:?}"
+    );
+}

@@ -223,7 +223,8 @@ fn anothers_payment_under_our_number_is_laid_before_a_person() {
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
     assert!(case.notes.contains(&Note::Mismatch { provider: Provider::Sber }));
     assert_eq!(case.status(), OrderStatus::Registering, "no guess is made");
-    assert_eq!(case.confirm(), Confirmed::InReview);
+    let polls = case.dossier.unfinished(TaskKind::SyncPayment).unwrap().id;
+    assert_eq!(case.confirm(), Confirmed::Running(polls), "it is asked about on");
 }
 
 #[test]
