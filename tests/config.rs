@@ -123,6 +123,7 @@ const REFUSED: &[Refused<'_>] = &[
     (&[("SBER_PROTOCOL", "xml")], "SBER_PROTOCOL", "classic, json"),
     (&[("HTTP_ADDR", "8080")], "HTTP_ADDR", "port"),
     (&[("DATABASE_URL", "mysql://host/db")], "DATABASE_URL", "postgres://"),
+    (&[("DATABASE_URL", "postgres://u:p@h:x/d")], "DATABASE_URL", "postgres://"),
     (&[("LOG_FORMAT", "xml")], "LOG_FORMAT", "pretty, json"),
     (&[("RUST_LOG", "order_service=loud")], "RUST_LOG", "filter"),
     (&[("PAYMENT_FAILOVER_ON_REJECTED", "yes")], "PAYMENT_FAILOVER_ON_REJECTED", "true"),

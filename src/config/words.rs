@@ -290,7 +290,8 @@ impl<'de> Deserialize<'de> for DatabaseUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let known = |t: &&str| {
             let rest = |scheme: &str| t.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty());
-            ["sqlite:", "postgres://", "postgresql://"].into_iter().any(rest)
+            let server = ["postgres://", "postgresql://"].into_iter().any(rest);
+            rest("sqlite:") || (server && Url::parse(t).is_ok())
         };
         read(
             deserializer,
