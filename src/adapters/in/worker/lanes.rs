@@ -1,9 +1,11 @@
 //! Who may run at the same time: a hanging partner must not keep all workers from the others' tasks.
 
 use crate::core::domain::registration::Provider;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 #[derive(Debug)]
 pub struct Lanes {
@@ -11,6 +13,8 @@ pub struct Lanes {
     workers: usize,
     /// Tasks bound to a provider, one lane each, and last those that any provider can serve.
     lanes: Vec<(Option<Provider>, AtomicUsize)>,
+    /// By lane: since when no provider would let a call through, or since the last look all the same.
+    closed: Mutex<Vec<Option<Instant>>>,
     turn: AtomicUsize,
     freed: Notify,
 }
@@ -18,8 +22,9 @@ pub struct Lanes {
 impl Lanes {
     pub fn new(workers: usize, providers: Vec<Provider>) -> Self {
         let bound = providers.into_iter().map(Some);
-        let lanes = bound.chain([None]).map(|lane| (lane, AtomicUsize::new(0))).collect();
-        Self { workers, lanes, turn: AtomicUsize::new(0), freed: Notify::new() }
+        let lanes: Vec<_> = bound.chain([None]).map(|lane| (lane, AtomicUsize::new(0))).collect();
+        let closed = Mutex::new(vec![None; lanes.len()]);
+        Self { workers, lanes, closed, turn: AtomicUsize::new(0), freed: Notify::new() }
     }
 
     /// All lanes, each round beginning with another one.
@@ -34,6 +39,23 @@ impl Lanes {
         let own = self.runs(lane).map_or(0, |runs| runs.load(Ordering::Acquire));
         let share = self.workers.div_ceil(2);
         self.workers.saturating_sub(all).min(share.saturating_sub(own))
+    }
+
+    /// Whether tasks that nobody could serve for so long are looked at all the same: a breaker that a person
+    /// holds open for hours must not keep alive what has to end.
+    pub fn is_overdue(&self, lane: Option<Provider>, open: bool, patience: Duration) -> bool {
+        let Some(place) = self.lanes.iter().position(|(own, _)| *own == lane) else { return false };
+        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        if open {
+            closed[place] = None;
+            return false;
+        }
+        let since = *closed[place].get_or_insert_with(Instant::now);
+        let overdue = since.elapsed() >= patience;
+        if overdue {
+            closed[place] = Some(Instant::now());
+        }
+        overdue
     }
 
     pub fn any_room(&self) -> bool {
@@ -87,6 +109,20 @@ mod tests {
         assert!(!lanes.any_room());
         drop(sber);
         assert_eq!(lanes.room(None), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lane_that_is_closed_for_long_is_looked_at_once_in_a_while() {
+        let (lanes, minute) = (Lanes::new(4, vec![Provider::Sber]), Duration::from_secs(60));
+        let sber = Some(Provider::Sber);
+        assert!(!lanes.is_overdue(sber, false, minute));
+        tokio::time::advance(minute).await;
+        assert!(lanes.is_overdue(sber, false, minute));
+        assert!(!lanes.is_overdue(sber, false, minute), "not again at once");
+        assert!(!lanes.is_overdue(None, false, minute), "each lane by itself");
+        tokio::time::advance(minute).await;
+        assert!(!lanes.is_overdue(sber, true, minute), "it has capacity now");
+        assert!(!lanes.is_overdue(sber, false, minute));
     }
 
     #[test]

@@ -24,6 +24,10 @@ use tracing::{Instrument, Span};
 /// A claim that takes longer is given up: the loop must outlive a database that hangs.
 const CLAIM_LIMIT: Duration = Duration::from_secs(10);
 
+/// Tasks of a lane without capacity that are looked at in one `TASK_BACKOFF_MAX`: enough to end what has
+/// to end, and no work for the database.
+const OVERDUE: usize = 2;
+
 #[derive(Debug)]
 pub struct Worker {
     pub tasks: Arc<RunTasks>,
@@ -63,7 +67,9 @@ impl Worker {
     async fn claim_round(&self, lanes: &Arc<Lanes>) -> bool {
         let mut more = false;
         for lane in lanes.in_turn() {
-            let limit = lanes.room(lane).min(self.share(lane));
+            let share = self.share(lane);
+            let overdue = lanes.is_overdue(lane, share > 0, self.tasks.policy.backoff_max);
+            let limit = lanes.room(lane).min(if overdue { OVERDUE } else { share });
             if limit == 0 {
                 continue;
             }
