@@ -184,6 +184,9 @@ pub struct Registration {
 /// our record.
 pub const CONTRADICTED: &str = "contradicted";
 
+/// The same, once a person was told by a task in review.
+pub const CONTRADICTED_TOLD: &str = "contradicted_told";
+
 impl Registration {
     /// An intent to register, to be committed before the call.
     #[must_use]
@@ -221,7 +224,8 @@ impl Registration {
     /// we asked for.
     #[must_use]
     pub fn open_form(&self) -> Option<&str> {
-        let open = self.state == RegistrationState::Live && self.evidence != CONTRADICTED;
+        let doubtful = [CONTRADICTED, CONTRADICTED_TOLD].contains(&self.evidence.as_str());
+        let open = self.state == RegistrationState::Live && !doubtful;
         if open { self.form_url.as_deref() } else { None }
     }
 }

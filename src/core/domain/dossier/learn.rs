@@ -3,7 +3,9 @@
 
 use super::Dossier;
 use super::step::{Action, Note, Outcome, Step};
-use crate::core::domain::registration::{CONTRADICTED, Ending, Registration, RegistrationState};
+use crate::core::domain::registration::{
+    CONTRADICTED, CONTRADICTED_TOLD, Ending, Registration, RegistrationState,
+};
 use crate::core::domain::report::{PaymentReport, ReportedStatus};
 use crate::core::domain::timestamp::Timestamp;
 
@@ -99,8 +101,9 @@ impl Registration {
             Outcome::Found(report) => {
                 self.hinted = false;
                 if self.contradicts(report) {
-                    let known = self.evidence == CONTRADICTED;
-                    if self.state.maybe_alive() && self.state != RegistrationState::Paid {
+                    let known = self.evidence == CONTRADICTED_TOLD;
+                    let settled = self.state == RegistrationState::Paid;
+                    if self.state.maybe_alive() && !settled && !known {
                         CONTRADICTED.clone_into(&mut self.evidence);
                     }
                     let provider = self.provider;

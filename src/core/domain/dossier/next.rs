@@ -2,7 +2,9 @@
 
 use super::Dossier;
 use super::step::{Action, Next, Note, Outcome, Step, Turn, Wait};
-use crate::core::domain::registration::{Registration, RegistrationState};
+use crate::core::domain::registration::{
+    CONTRADICTED, CONTRADICTED_TOLD, Registration, RegistrationState,
+};
 use crate::core::domain::task::{Reason, Task, TaskError, TaskKind, TaskState};
 use crate::core::domain::timestamp::Timestamp;
 use std::time::Duration;
@@ -59,6 +61,9 @@ impl Dossier {
         notes: &mut Vec<Note>,
     ) -> Next {
         notes.push(Note::Review);
+        if error == TaskError::Mismatch {
+            self.told_of_contradiction();
+        }
         if let Some(task) = self.held_mut(turn) {
             // A contradiction may have been a slip, and is told once. Polls that kill their holders end.
             let poll_on = task.kind != TaskKind::SyncPayment || error == TaskError::Mismatch;
@@ -71,6 +76,14 @@ impl Dossier {
             }
         }
         Next::Rest
+    }
+
+    /// From now on polls may find the same again and go on.
+    fn told_of_contradiction(&mut self) {
+        let mut all = self.registrations.iter_mut();
+        if let Some(doubtful) = all.find(|registration| registration.evidence == CONTRADICTED) {
+            CONTRADICTED_TOLD.clone_into(&mut doubtful.evidence);
+        }
     }
 
     /// A step on a registration, as the partner must see it.

@@ -390,3 +390,16 @@ fn case_of(case: &Case) -> Case {
         ..*case
     }
 }
+
+#[test]
+fn a_contradiction_that_was_learned_without_the_lease_is_still_laid_before_a_person() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let query = case.claim_call(TaskKind::SyncPayment);
+    let other = Step { amount: Money::rub(5).unwrap(), ..query.clone() };
+    let now = case.now;
+    case.dossier.learn(&query, &found(&other, ReportedStatus::Pending), now);
+    case.tell(&query, found(&other, ReportedStatus::Pending));
+    assert_eq!(case.own_task().state, TaskState::Review);
+}
