@@ -4,6 +4,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names the one variant that it wants")]
 
 mod cancelling;
+mod contradicting;
 mod operating;
 mod property;
 mod refunding;

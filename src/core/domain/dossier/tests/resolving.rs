@@ -1,6 +1,6 @@
 use super::*;
 
-fn unknown() -> (Case, Step) {
+pub(super) fn unknown() -> (Case, Step) {
     let mut case = Case::new();
     let step = case.begin();
     assert_eq!(case.tell(&step, Outcome::Unknown), Next::Rest);
@@ -213,21 +213,6 @@ fn a_provider_that_loses_every_form_is_not_called_as_fast_as_it_answers() {
 }
 
 #[test]
-fn anothers_payment_under_our_number_is_laid_before_a_person() {
-    let (mut case, _) = unknown();
-    let query = case.claim_call(TaskKind::RegisterPayment);
-    let Outcome::Found(mut report) = found(&query, ReportedStatus::Paid) else { unreachable!() };
-    report.amount = Some(Money::rub(1).unwrap());
-    assert_eq!(case.tell(&query, Outcome::Found(report)), Next::Rest);
-    assert_eq!(case.own_task().error, Some(TaskError::Mismatch));
-    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
-    assert!(case.notes.contains(&Note::Mismatch { provider: Provider::Sber }));
-    assert_eq!(case.status(), OrderStatus::Registering, "no guess is made");
-    let polls = case.dossier.unfinished(TaskKind::SyncPayment).unwrap().id;
-    assert_eq!(case.confirm(), Confirmed::Running(polls), "it is asked about on");
-}
-
-#[test]
 fn an_outcome_unknown_for_too_long_is_laid_before_a_person_and_still_asked_for() {
     let (mut case, _) = unknown();
     case.pass(86_400);
@@ -389,17 +374,4 @@ fn case_of(case: &Case) -> Case {
         notes: case.notes.clone(),
         ..*case
     }
-}
-
-#[test]
-fn a_contradiction_that_was_learned_without_the_lease_is_still_laid_before_a_person() {
-    let mut case = Case::new();
-    let step = case.begin();
-    case.tell(&step, registered());
-    let query = case.claim_call(TaskKind::SyncPayment);
-    let other = Step { amount: Money::rub(5).unwrap(), ..query.clone() };
-    let now = case.now;
-    case.dossier.learn(&query, &found(&other, ReportedStatus::Pending), now);
-    case.tell(&query, found(&other, ReportedStatus::Pending));
-    assert_eq!(case.own_task().state, TaskState::Review);
 }
