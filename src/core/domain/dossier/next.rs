@@ -180,8 +180,8 @@ impl Turn<'_> {
         ceiling.mul_f64(0.5 + self.luck / 2.0)
     }
 
-    /// As long as the partner's guard says, or growing. A breaker that a person holds open may be let go at
-    /// any moment: while it is open nobody looks at the task, however long it is due.
+    /// As long as the partner's guard says, or growing. A breaker that a person holds open for hours may be
+    /// let go at any moment: the task is due by then, and until then workers leave its lane alone.
     pub(super) fn pause_of(&self, wait: &Wait, attempts: u32) -> Duration {
         let longest = match wait.reason {
             Reason::BreakerOpen => self.policy.backoff_max,
