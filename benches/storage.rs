@@ -5,19 +5,20 @@
 //! SQLite writes to a file in the target folder with `synchronous=FULL`. PostgreSQL takes part when
 //! `BENCH_DATABASE_URL` names a server with a database that may be filled; leave its `fsync` on.
 
-use order_service::adapters::out::storage::{Settings, connect, migrate};
-use order_service::core::domain::dossier::Dossier;
+use order_service::adapters::outbound::storage::{Settings, connect, migrate};
 use order_service::core::domain::ids::{
     CustomerId, InstanceId, LeaseToken, OrderId, ProductId, TaskId,
 };
 use order_service::core::domain::money::Money;
 use order_service::core::domain::order::{Item, Order, OrderStatus};
-use order_service::core::domain::registration::{
-    Provider, ProviderNumber, Registration, RegistrationState,
-};
-use order_service::core::domain::task::{Lease, Task, TaskKind, TaskState};
+use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
-use order_service::core::ports::orders::{Also, ClaimRequest, OrderStore, Placed, Reads, Scope};
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::registration::{Registration, RegistrationState};
+use order_service::core::payment::task::{Lease, Task, TaskKind, TaskState};
+use order_service::core::ports::order_repository::{
+    Also, ClaimRequest, LoadOptions, OrderStore, Placed, Scope,
+};
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,15 +53,21 @@ async fn run(name: &str, url: &str) {
     for callers in WRITERS {
         measure(name, "place, register, finish", callers, &store, |store| async move {
             let id = place(&*store).await;
-            store.change(id, Reads::Dossier, Box::new(move |d, _| begin(d))).await.expect("begun");
-            store.change(id, Reads::Dossier, Box::new(|d, _| finish(d))).await.expect("finished");
+            store
+                .change(id, LoadOptions::OrderAggregate, Box::new(move |d, _| begin(d)))
+                .await
+                .expect("begun");
+            store
+                .change(id, LoadOptions::OrderAggregate, Box::new(|d, _| finish(d)))
+                .await
+                .expect("finished");
         })
         .await;
     }
     let id = place(&*store).await;
     for callers in WRITERS {
         measure(name, "read an order", callers, &store, move |store| async move {
-            store.dossier(id, &Scope::Anyone).await.expect("a row").expect("an order");
+            store.aggregate(id, &Scope::Anyone).await.expect("a row").expect("an order");
         })
         .await;
     }
@@ -155,29 +162,29 @@ async fn place(store: &dyn OrderStore) -> OrderId {
 }
 
 /// What confirming commits before the call: a running task and the intent.
-fn begin(dossier: &mut Dossier) -> Also {
-    let (id, now) = (dossier.order.id, dossier.order.created_at);
+fn begin(aggregate: &mut OrderAggregate) -> Also {
+    let (id, now) = (aggregate.order.id, aggregate.order.created_at);
     let number = ProviderNumber::new("B", id, 1);
-    let amount = dossier.order.total;
-    dossier.order.status = OrderStatus::Registering;
-    dossier.registrations.push(Registration::intent(Provider::Sber, 1, number, amount, now));
+    let amount = aggregate.order.total;
+    aggregate.order.status = OrderStatus::Registering;
+    aggregate.registrations.push(Registration::intent(Provider::Sber, 1, number, amount, now));
     let lease = Lease {
         owner: InstanceId::new("bench"),
         token: LeaseToken::new(fastrand::u128(..)),
         until: now + Duration::from_secs(60),
     };
-    dossier.tasks.push(Task { lease: Some(lease), ..task(id, now) });
+    aggregate.tasks.push(Task { lease: Some(lease), ..task(id, now) });
     Also::default()
 }
 
 /// And what it commits after the answer.
-fn finish(dossier: &mut Dossier) -> Also {
-    dossier.order.status = OrderStatus::AwaitingPayment;
-    dossier.registrations[0].state = RegistrationState::Live;
-    dossier.registrations[0].form_url = Some("https://pay.example/form?id=1".to_owned());
-    dossier.tasks[0].state = TaskState::Succeeded;
-    dossier.tasks[0].lease = None;
-    dossier.tasks[0].result = Some((Provider::Sber, 1));
+fn finish(aggregate: &mut OrderAggregate) -> Also {
+    aggregate.order.status = OrderStatus::AwaitingPayment;
+    aggregate.registrations[0].state = RegistrationState::Live;
+    aggregate.registrations[0].form_url = Some("https://pay.example/form?id=1".to_owned());
+    aggregate.tasks[0].state = TaskState::Succeeded;
+    aggregate.tasks[0].lease = None;
+    aggregate.tasks[0].result = Some((Provider::Sber, 1));
     Also::default()
 }
 

@@ -23,39 +23,43 @@ const fn room(
 
 #[rustfmt::skip]
 const HOUSE: &[Room] = &[
-    // the core knows nobody
+    // the core knows nobody; its rooms stand one above the other, and a name goes down, never up
     room("core::domain", &[], &["thiserror", "serde", "uuid", "time"]),
-    room("core::ports", &["core::domain"], &["async_trait", "thiserror", "tokio::time"]),
+    room("core::payment", &["core::domain"], &["thiserror"]),
+    room("core::ports", &["core::domain", "core::payment"], &["async_trait", "thiserror", "tokio::time"]),
+    room("core::engine", &["core::domain", "core::payment", "core::ports"], &["thiserror", "tracing", "tokio::sync", "tokio::time", "tokio_util::task"]),
     room("core::use_cases", &["core"], &["async_trait", "thiserror", "tracing", "tokio::sync", "tokio::time", "tokio::select", "futures_util"]),
 
-    // the one seam to the exporter of spans
-    room("adapters::spans", &["core::ports"], &["opentelemetry", "tracing", "tracing_opentelemetry"]),
+    // what adapters tell each other and the operator; the one seam to the exporter of spans is in it
+    room("adapters::observe", &["core::domain", "core::ports", "adapters::resilience"], &["thiserror"]),
+    room("adapters::observe::spans", &["core::ports"], &["opentelemetry", "tracing", "tracing_opentelemetry"]),
 
     // the machines know no vendor
     room("adapters::resilience", &["core::ports::unavailable", "core::ports::deadline"], &["tokio", "serde", "tracing", "thiserror", "rustix", "fastrand"]),
 
     // the partners know nothing of one another
-    room("adapters::out::http_client", &["core::ports", "adapters::resilience", "adapters::spans"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
-    room("adapters::out::alarm", &["core::ports"], &["tokio::time", "tracing"]),
-    room("adapters::out::sampler", &["core::ports"], &["tokio::time"]),
-    room("adapters::out::health", &["core::ports", "adapters::out::http_client"], &["tokio"]),
-    room("adapters::out::process", &["core::domain", "core::ports"], &["getrandom"]),
-    room("adapters::out::settle", &["core::ports", "adapters::resilience", "adapters::out::alarm"], &["tracing"]),
-    room("adapters::out::signature", &[], &["hmac", "sha2", "secrecy", "webpki", "rustls_pki_types"]),
-    room("adapters::out::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
-    room("adapters::out::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
-    room("adapters::out::remote_cache", &[], &["fastrand", "redis", "tokio::spawn", "tokio::time", "tracing"]),
-    room("adapters::out::catalog", CACHED_VENDOR, CACHED_VENDOR_CRATES),
-    room("adapters::out::recommendations", VENDOR, VENDOR_CRATES),
-    room("adapters::out::storage", &["core::domain", "core::ports"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
-    room("adapters::metrics", &["core::domain", "core::ports", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time", "tracing"]),
+    room("adapters::outbound::http_client", &["core::ports", "adapters::resilience", "adapters::observe"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
+    room("adapters::outbound::alarm", &["core::ports"], &["tokio::time", "tracing"]),
+    room("adapters::outbound::sampler", &["core::ports"], &["tokio::time"]),
+    room("adapters::outbound::health", &["core::ports", "adapters::observe", "adapters::outbound::http_client"], &["tokio"]),
+    room("adapters::outbound::process", &["core::domain", "core::ports"], &["getrandom"]),
+    room("adapters::outbound::settle", &["core::ports", "adapters::resilience", "adapters::outbound::alarm"], &["tracing"]),
+    room("adapters::outbound::signature", &[], &["hmac", "sha2", "secrecy", "webpki", "rustls_pki_types"]),
+    room("adapters::outbound::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
+    room("adapters::outbound::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
+    room("adapters::outbound::remote_cache", &[], &["fastrand", "redis", "tokio::spawn", "tokio::time", "tracing"]),
+    room("adapters::outbound::catalog", CACHED_VENDOR, CACHED_VENDOR_CRATES),
+    room("adapters::outbound::recommendations", VENDOR, VENDOR_CRATES),
+    room("adapters::outbound::storage", &["core::domain", "core::payment", "core::ports"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
+    room("adapters::observe::metrics", &["core::domain", "core::payment", "core::ports", "adapters::observe", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time", "tracing"]),
 
-    // the doors know the core only
-    room("adapters::in::http", &["core", "adapters::spans"], DOOR_CRATES),
-    room("adapters::in::http::auth", &["core", "adapters::in::http"], &["axum", "http", "jsonwebtoken", "rustls_pki_types", "secrecy", "serde", "serde_json", "thiserror", "tracing"]),
-    room("adapters::in::http::quota", &[], &["governor", "tokio::time"]),
-    room("adapters::in::admin", &["core", "adapters::in::http"], DOOR_CRATES),
-    room("adapters::in::worker", &["core", "adapters::spans"], &["fastrand", "tokio", "tokio_util", "tracing"]),
+    // the driving side knows the core, and what operators look at
+    room("adapters::inbound::http_kit", &["core", "adapters::observe"], DOOR_CRATES),
+    room("adapters::inbound::api", &["core", "adapters::observe", "adapters::inbound::http_kit"], DOOR_CRATES),
+    room("adapters::inbound::api::auth", &["core", "adapters::observe", "adapters::inbound::api", "adapters::inbound::http_kit"], &["axum", "http", "jsonwebtoken", "rustls_pki_types", "secrecy", "serde", "serde_json", "thiserror", "tracing"]),
+    room("adapters::inbound::api::quota", &[], &["governor", "tokio::time"]),
+    room("adapters::inbound::admin", &["core", "adapters::observe", "adapters::resilience", "adapters::inbound::api", "adapters::inbound::http_kit"], DOOR_CRATES),
+    room("adapters::inbound::worker", &["core", "adapters::observe"], &["fastrand", "tokio", "tokio_util", "tracing"]),
 
     // the frame knows everything
     room("bootstrap", &[""], &["anyhow", "axum", "tokio", "tokio_util", "tracing", "secrecy", "clap"]),
@@ -69,29 +73,35 @@ const HOUSE: &[Room] = &[
 
 const VENDOR: &[&str] = &[
     "core::domain",
+    "core::payment",
     "core::ports",
+    "adapters::observe",
     "adapters::resilience",
-    "adapters::out::http_client",
-    "adapters::out::alarm",
-    "adapters::out::sampler",
+    "adapters::outbound::http_client",
+    "adapters::outbound::alarm",
+    "adapters::outbound::sampler",
 ];
 const CACHED_VENDOR: &[&str] = &[
     "core::domain",
+    "core::payment",
     "core::ports",
+    "adapters::observe",
     "adapters::resilience",
-    "adapters::out::http_client",
-    "adapters::out::alarm",
-    "adapters::out::sampler",
-    "adapters::out::remote_cache",
+    "adapters::outbound::http_client",
+    "adapters::outbound::alarm",
+    "adapters::outbound::sampler",
+    "adapters::outbound::remote_cache",
 ];
 const PAYMENT_VENDOR: &[&str] = &[
     "core::domain",
+    "core::payment",
     "core::ports",
+    "adapters::observe",
     "adapters::resilience",
-    "adapters::out::http_client",
-    "adapters::out::alarm",
-    "adapters::out::settle",
-    "adapters::out::signature",
+    "adapters::outbound::http_client",
+    "adapters::outbound::alarm",
+    "adapters::outbound::settle",
+    "adapters::outbound::signature",
 ];
 #[rustfmt::skip]
 const VENDOR_CRATES: &[&str] = &["async_trait", "http", "reqwest", "serde", "serde_json", "secrecy", "time", "tokio", "tracing", "thiserror"];
@@ -155,7 +165,7 @@ fn a_name_is_seen_wherever_it_is_spelled() {
         #[cfg(test)]
         mod tests { use super::super::catalog::wire; }
     "#;
-    let names = names_in("adapters::out::odnakassa", source);
+    let names = names_in("adapters::outbound::odnakassa", source);
     let spelled = |in_test| names.iter().filter(move |n| n.in_test == in_test);
     let plain: Vec<_> = spelled(false).map(|n| n.path.as_str()).collect();
     let expected = [
@@ -164,12 +174,12 @@ fn a_name_is_seen_wherever_it_is_spelled() {
         "config",
         "tokio::time",
         "serde::Serialize",
-        "adapters::out::sber::Sber",
+        "adapters::outbound::sber::Sber",
         "reqwest::get",
         "uuid::Uuid::nil",
     ];
     assert_eq!(plain, expected);
-    assert!(spelled(true).map(|n| n.path.as_str()).eq(["adapters::out::catalog::wire"]));
+    assert!(spelled(true).map(|n| n.path.as_str()).eq(["adapters::outbound::catalog::wire"]));
 }
 
 #[test]
@@ -207,11 +217,11 @@ fn only_the_http_client_builds_connections() {
     assert_none(&faults_of(|module, name| {
         let builds =
             ["reqwest::Client", "reqwest::ClientBuilder", "reqwest::blocking", "reqwest::get"];
-        let elsewhere = !["adapters::out::http_client", "sandbox"]
+        let elsewhere = !["adapters::outbound::http_client", "sandbox"]
             .iter()
             .any(|room| within(&module.path, room));
         (elsewhere && !name.in_test && builds.iter().any(|b| within(&name.path, b)))
-            .then(|| "each partner's client comes from adapters::out::http_client".into())
+            .then(|| "each partner's client comes from adapters::outbound::http_client".into())
     }));
 }
 

@@ -4,8 +4,8 @@
 
 mod stub_partner;
 
-use order_service::adapters::out::catalog::{CatalogAdapter, CatalogConfig};
-use order_service::adapters::out::http_client::base_url;
+use order_service::adapters::outbound::catalog::{CatalogAdapter, CatalogConfig};
+use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::resilience::breaker::State;
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::Silent;

@@ -1,11 +1,11 @@
 //! The configuration as an operator meets it: what is in force, what is refused and how that is
 //! told, and that no secret is ever shown.
 
-use order_service::adapters::out::sber::Credentials;
+use order_service::adapters::outbound::sber::Credentials;
 use order_service::adapters::resilience::breaker::SlowAs;
 use order_service::adapters::resilience::guards::GuardConfig;
 use order_service::config::{Config, Problem, Problems};
-use order_service::core::domain::registration::Provider;
+use order_service::core::domain::provider::Provider;
 use secrecy::ExposeSecret;
 use std::ffi::OsString;
 use std::io::Write;
@@ -25,7 +25,7 @@ const REQUIRED: &[(&str, &str)] = &[
 
 type Outcome = Result<(Config, Vec<Problem>), Problems>;
 
-/// Reads the required variables with `changes` on top; an empty value unsets.
+/// LoadOptions the required variables with `changes` on top; an empty value unsets.
 fn read(changes: &[(&str, &str)]) -> Outcome {
     let kept = REQUIRED.iter().filter(|(name, _)| !changes.iter().any(|(n, _)| n == name));
     Config::read(kept.chain(changes).map(|(name, value)| (name.into(), value.into())))

@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use order_service::adapters::metrics::{BuildInfo, MeteredStore, Metrics};
-use order_service::adapters::out::storage::{MemoryStore, Settings, connect, migrate};
+use order_service::adapters::observe::metrics::{BuildInfo, MeteredStore, Metrics};
+use order_service::adapters::outbound::storage::{MemoryStore, Settings, connect, migrate};
 use order_service::core::domain::ids::OrderId;
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::ports::clock::Clock;
-use order_service::core::ports::orders::{Hint, OrderStore, Scope};
+use order_service::core::ports::order_repository::{Hint, OrderStore, Scope};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,9 +38,9 @@ fn count(page: &str, operation: &str) -> u64 {
 async fn every_operation_is_timed_under_its_name() {
     let (store, metrics) = metered();
     let id = OrderId::new(Timestamp::from_micros(1), 1);
-    assert_eq!(store.dossier(id, &Scope::Anyone).await, Ok(None));
+    assert_eq!(store.aggregate(id, &Scope::Anyone).await, Ok(None));
     let page = metrics.render();
-    assert_eq!((count(&page, "dossier"), count(&page, "place")), (1, 0));
+    assert_eq!((count(&page, "aggregate"), count(&page, "place")), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,7 +58,7 @@ async fn the_tasks_are_asked_for_once_in_five_seconds_however_many_scrape() {
 #[tokio::test(start_paused = true)]
 async fn hints_pass_through() {
     let (store, _) = metered();
-    let hint = store.hinted(Hint::TaskDue, 1);
+    let hint = store.sync_requested(Hint::TaskDue, 1);
     assert_eq!(tokio::time::timeout(Duration::from_secs(1), hint).await, Ok(0));
 }
 

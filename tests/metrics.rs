@@ -5,7 +5,9 @@
 mod metrics_page;
 
 use metrics_page::{Scrape, page, table, words};
-use order_service::adapters::metrics::{BuildInfo, Metrics, labels};
+use order_service::adapters::observe::metrics::{BuildInfo, Metrics, labels};
+use order_service::adapters::observe::systems::{Probed, SystemHealth};
+use order_service::adapters::observe::traffic::{Exchange, Shed, Traffic};
 use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig};
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::{
@@ -16,14 +18,12 @@ use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::BulkheadConfig;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::order::OrderStatus;
-use order_service::core::domain::registration::Provider;
-use order_service::core::domain::task::TaskKind;
+use order_service::core::domain::provider::Provider;
+use order_service::core::payment::task::TaskKind;
 use order_service::core::ports::events::{
     Event, Events, FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult,
     StepOutcome,
 };
-use order_service::core::ports::systems::{Probed, SystemHealth};
-use order_service::core::ports::traffic::{Exchange, Shed, Traffic};
 use order_service::core::ports::unavailable::{Cause, System};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ async fn the_page_lists_every_value_of_a_closed_label() {
 
 /// The words of the door's problems, as its table spells them.
 fn problem_codes() -> BTreeSet<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/adapters/in/http/code.rs");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/adapters/inbound/http_kit/code.rs");
     let source = std::fs::read_to_string(path).unwrap();
     let (_, table) = source.split_once("\ncodes! {").unwrap();
     let (table, _) = table.split_once("\n}").unwrap();

@@ -4,8 +4,8 @@
 
 mod stub_partner;
 
-use order_service::adapters::out::http_client::base_url;
-use order_service::adapters::out::recommendations::{
+use order_service::adapters::outbound::http_client::base_url;
+use order_service::adapters::outbound::recommendations::{
     RecommendationsAdapter, RecommendationsConfig,
 };
 use order_service::adapters::resilience::breaker::State;

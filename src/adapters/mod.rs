@@ -1,7 +1,7 @@
-//! Everything that touches the outside world. In-adapters call the core; out-adapters are called by it.
+//! Everything that touches the outside world. Inbound adapters call the core; outbound adapters are
+//! called by it.
 
-pub mod r#in;
-pub mod metrics;
-pub mod out;
+pub mod inbound;
+pub mod observe;
+pub mod outbound;
 pub mod resilience;
-pub mod spans;

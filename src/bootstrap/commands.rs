@@ -2,8 +2,8 @@
 
 use super::service::{self, Listeners};
 use super::simulated;
-use crate::adapters::r#in::http;
-use crate::adapters::out::storage;
+use crate::adapters::inbound::api;
+use crate::adapters::outbound::storage;
 use crate::config::{Config, Problem, Problems};
 use crate::sandbox::Sandbox;
 use crate::telemetry::Telemetry;
@@ -53,7 +53,7 @@ enum Command {
 /// error and becomes exit code 2.
 pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        Some(Command::Openapi) => print(&http::openapi_json()),
+        Some(Command::Openapi) => print(&api::openapi_json()),
         Some(Command::Config) => with_config(|config, _| {
             let lines = config.effective().iter().map(|(name, value)| format!("{name}={value}\n"));
             print(&lines.collect::<String>())

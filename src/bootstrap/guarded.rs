@@ -1,10 +1,10 @@
 //! The guards of one system, as the operator's port knows them.
 
-use crate::adapters::resilience::breaker::{Breaker, Mode, State};
-use crate::adapters::resilience::semaphore::Semaphore;
-use crate::core::ports::systems::{
+use crate::adapters::observe::systems::{
     BreakerMode, BreakerState, BreakerView, BulkheadView, SystemControl, SystemView, WindowView,
 };
+use crate::adapters::resilience::breaker::{Breaker, Mode, State};
+use crate::adapters::resilience::semaphore::Semaphore;
 use crate::core::ports::unavailable::System;
 use std::sync::Arc;
 use std::time::Duration;

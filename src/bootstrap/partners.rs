@@ -1,23 +1,23 @@
 //! The partners' adapters, each from its own settings, with the guards that operators see.
 
 use super::guarded::GuardedSystem;
-use crate::adapters::metrics::Metrics;
-use crate::adapters::out::catalog::CatalogAdapter;
-use crate::adapters::out::odnakassa::OdnaKassaAdapter;
-use crate::adapters::out::process::WallClock;
-use crate::adapters::out::recommendations::RecommendationsAdapter;
-use crate::adapters::out::sber::SberAdapter;
+use crate::adapters::observe::metrics::Metrics;
+use crate::adapters::observe::systems::SystemControl;
+use crate::adapters::outbound::catalog::CatalogAdapter;
+use crate::adapters::outbound::odnakassa::OdnaKassaAdapter;
+use crate::adapters::outbound::process::WallClock;
+use crate::adapters::outbound::recommendations::RecommendationsAdapter;
+use crate::adapters::outbound::sber::SberAdapter;
 use crate::adapters::resilience::breaker::Breaker;
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::config::Config;
-use crate::core::domain::registration::Provider;
+use crate::core::domain::provider::Provider;
 use crate::core::ports::catalog::CatalogPort;
 use crate::core::ports::events::Events;
 use crate::core::ports::payment::PaymentPort;
 use crate::core::ports::recommendations::RecommendationsPort;
-use crate::core::ports::systems::SystemControl;
 use crate::core::ports::unavailable::System;
 use std::sync::Arc;
 

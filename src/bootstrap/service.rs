@@ -2,37 +2,40 @@
 
 use super::partners::Partners;
 use super::shutdown::{Ending, Signals};
-use crate::adapters::r#in::admin::{self, Desk, Exposition};
-use crate::adapters::r#in::http::auth::Auth;
-use crate::adapters::r#in::http::quota::Quotas;
-use crate::adapters::r#in::http::{
-    self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, Upkeep, UseCases,
+use crate::adapters::inbound::admin::{self, Desk, Exposition};
+use crate::adapters::inbound::api::auth::Auth;
+use crate::adapters::inbound::api::quota::Quotas;
+use crate::adapters::inbound::api::{App, ReturnUrls, Services, Settings, Upkeep, UseCases};
+use crate::adapters::inbound::http_kit::health::Readiness;
+use crate::adapters::inbound::http_kit::limits::Lifecycle;
+use crate::adapters::inbound::worker::{Housekeeping, Worker};
+use crate::adapters::inbound::{api, http_kit};
+use crate::adapters::observe::metrics::{
+    BuildInfo, CONTENT_TYPE, MeteredStore, Metrics, OPENMETRICS,
 };
-use crate::adapters::r#in::worker::{Housekeeping, Worker};
-use crate::adapters::metrics::{BuildInfo, CONTENT_TYPE, MeteredStore, Metrics, OPENMETRICS};
-use crate::adapters::out::health::{HealthProbe, ProbeConfig};
-use crate::adapters::out::process::{SystemEntropy, WallClock};
-use crate::adapters::out::storage;
+use crate::adapters::observe::systems::SystemHealth;
+use crate::adapters::observe::traffic::Traffic;
+use crate::adapters::outbound::health::{HealthProbe, ProbeConfig};
+use crate::adapters::outbound::process::{SystemEntropy, WallClock};
+use crate::adapters::outbound::storage;
 use crate::config::{Config, EmptyOn, ReadinessExternal};
+use crate::core::engine::gateway::PaymentGateway;
+use crate::core::engine::run::RunTasks;
+use crate::core::engine::task_watch::TaskWatch;
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::Events;
-use crate::core::ports::orders::OrderStore;
-use crate::core::ports::systems::SystemHealth;
-use crate::core::ports::traffic::Traffic;
+use crate::core::ports::order_repository::OrderStore;
 use crate::core::ports::unavailable::System;
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
 use crate::core::use_cases::operate_tasks::OperateTasks;
-use crate::core::use_cases::payment_router::PaymentRouter;
 use crate::core::use_cases::place_order::PlaceOrder;
 use crate::core::use_cases::poll_task::PollTask;
 use crate::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
 use crate::core::use_cases::recommend::Recommend;
 use crate::core::use_cases::refund_order::RefundOrder;
-use crate::core::use_cases::run_tasks::RunTasks;
 use crate::core::use_cases::show_order::ShowOrder;
 use crate::core::use_cases::show_product::ShowProduct;
-use crate::core::use_cases::watch::TaskWatch;
 use anyhow::Context;
 use secrecy::ExposeSecret;
 use std::net::SocketAddr;
@@ -85,9 +88,9 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
     let (quit_http, quit_admin) = (CancellationToken::new(), CancellationToken::new());
     let patience = parts.config.service.shutdown.timeout;
     let serve = |listener, router, quit: &CancellationToken| {
-        tokio::spawn(http::serve::serve(listener, router, quit.clone(), patience))
+        tokio::spawn(http_kit::serve::serve(listener, router, quit.clone(), patience))
     };
-    let http = serve(http_listener, http::router(&app), &quit_http);
+    let http = serve(http_listener, api::router(&app), &quit_http);
     let admin = serve(admin_listener, admin::router(&desk), &quit_admin);
     let worker = tokio::spawn(worker(&parts).run());
     let housekeeping = tokio::spawn(housekeeping(&parts).run());
@@ -127,7 +130,7 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
     let watch = Arc::new(TaskWatch::default());
     let tasks = Arc::new(RunTasks {
         store: Arc::clone(&store),
-        router: PaymentRouter::new(partners.payments.clone()),
+        router: PaymentGateway::new(partners.payments.clone()),
         policy: Arc::new(config.payment.clone()),
         entropy: entropy(),
         events: Arc::clone(&metrics) as Arc<dyn Events>,
@@ -181,8 +184,8 @@ fn app(parts: &Parts) -> Arc<App> {
     };
     let limits = &parts.config.service.limits;
     parts.metrics.concurrency_limit(limits.max_inflight_requests);
-    for documented in http::documented_routes() {
-        let http::Documented { method, route, successes } = documented;
+    for documented in api::documented_routes() {
+        let api::Documented { method, route, successes } = documented;
         parts.metrics.declare_route(method, &route, &successes);
     }
     let settings = Settings {

@@ -1,10 +1,10 @@
 //! The end, in order: not ready, refuse, finish what is in flight, hand the rest back, go.
 
-use crate::adapters::r#in::http::Lifecycle;
-use crate::adapters::metrics::Metrics;
+use crate::adapters::inbound::http_kit::limits::Lifecycle;
+use crate::adapters::observe::metrics::Metrics;
 use crate::config::ShutdownConfig;
 use crate::core::domain::ids::InstanceId;
-use crate::core::ports::orders::OrderStore;
+use crate::core::ports::order_repository::OrderStore;
 use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;

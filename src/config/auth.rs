@@ -3,7 +3,7 @@
 use super::environment::Environment;
 use super::rows;
 use super::vars::{AuthMode, AuthVars};
-use crate::adapters::r#in::http::auth::{Expected, KeySource, KeysError, TokensConfig};
+use crate::adapters::inbound::api::auth::{Expected, KeySource, KeysError, TokensConfig};
 use secrecy::ExposeSecret;
 
 const SECRET: &str = "AUTH_JWT_SECRET";

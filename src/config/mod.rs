@@ -25,11 +25,11 @@ pub use service::{DatabaseConfig, LimitsConfig, ServiceConfig, ShutdownConfig, T
 pub use system::HealthConfig;
 pub use vars::{EmptyOn, LogFormat, ReadinessExternal};
 
-use crate::adapters::out::catalog::CatalogConfig;
-use crate::adapters::out::odnakassa::OdnaKassaConfig;
-use crate::adapters::out::recommendations::RecommendationsConfig;
-use crate::adapters::out::sber::SberConfig;
-use crate::core::domain::policy::PaymentPolicy;
+use crate::adapters::outbound::catalog::CatalogConfig;
+use crate::adapters::outbound::odnakassa::OdnaKassaConfig;
+use crate::adapters::outbound::recommendations::RecommendationsConfig;
+use crate::adapters::outbound::sber::SberConfig;
+use crate::core::payment::policy::PaymentPolicy;
 use environment::Environment;
 use std::ffi::OsString;
 use std::time::Duration;

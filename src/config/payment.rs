@@ -4,8 +4,8 @@ use super::environment::Environment;
 use super::rows;
 use super::vars::{PaymentVars, TaskVars, UnavailableMode};
 use crate::core::domain::ids::InstanceId;
-use crate::core::domain::policy::PaymentPolicy;
-use crate::core::domain::registration::Provider;
+use crate::core::domain::provider::Provider;
+use crate::core::payment::policy::PaymentPolicy;
 use crate::core::ports::unavailable::System;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use super::environment::Environment;
 use super::rows;
 use super::vars::SystemVars;
-use crate::adapters::out::http_client::Url;
+use crate::adapters::outbound::http_client::Url;
 use crate::adapters::resilience::breaker::BreakerConfig;
 use crate::adapters::resilience::guards::GuardConfig;
 use crate::adapters::resilience::settings::{BulkheadConfig, Fault, RetryConfig, TimeoutConfig};

@@ -7,7 +7,7 @@ use super::words::{
     NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, Secrets, SharedCache, Span, Token,
     Whole,
 };
-use crate::adapters::out::sber::Protocol;
+use crate::adapters::outbound::sber::Protocol;
 use crate::adapters::resilience::breaker::{Mode, SlowAs, WindowKind};
 use secrecy::SecretString;
 use serde::Deserialize;

@@ -1,9 +1,9 @@
 //! The kinds of values that a variable can hold. Each reads itself from text and, when it cannot,
 //! says what it expected and never what it got: that may be a secret.
 
-use crate::adapters::out::http_client::{self, Url};
-use crate::adapters::out::remote_cache::CacheUrl;
-use crate::core::domain::registration::Provider;
+use crate::adapters::outbound::http_client::{self, Url};
+use crate::adapters::outbound::remote_cache::CacheUrl;
+use crate::core::domain::provider::Provider;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ pub(super) const MINUTE: u64 = 60 * SECOND;
 pub(super) const HOUR: u64 = 60 * MINUTE;
 pub(super) const DAY: u64 = 24 * HOUR;
 
-/// Reads the text of a variable, or says what was expected in its place.
+/// LoadOptions the text of a variable, or says what was expected in its place.
 fn read<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     parse: impl FnOnce(&str) -> Option<T>,

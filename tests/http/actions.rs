@@ -5,8 +5,8 @@ use crate::shop::{Shop, Wishes};
 use axum::body::Body;
 use http::Request;
 use order_service::core::domain::order::OrderStatus;
-use order_service::core::domain::registration::{CONTRADICTED, RegistrationState};
-use order_service::core::domain::task::TaskState;
+use order_service::core::payment::registration::{CONTRADICTED, RegistrationState};
+use order_service::core::payment::task::TaskState;
 use serde_json::json;
 use std::time::Duration;
 
@@ -230,17 +230,17 @@ async fn while_a_person_looks_a_confirm_names_the_task_that_laid_it_before_them(
     let shop = Shop::open();
     let unresolved = shop.order().await;
     assert_eq!(shop.confirm(&unresolved).await.status, 200);
-    shop.change(&unresolved, |dossier, _| {
-        dossier.order.status = OrderStatus::Registering;
-        dossier.registrations[0].state = RegistrationState::Unknown;
-        dossier.tasks[0].state = TaskState::Review;
+    shop.change(&unresolved, |aggregate, _| {
+        aggregate.order.status = OrderStatus::Registering;
+        aggregate.registrations[0].state = RegistrationState::Unknown;
+        aggregate.tasks[0].state = TaskState::Review;
     })
     .await;
     let contradicted = shop.order().await;
     assert_eq!(shop.confirm(&contradicted).await.status, 200);
-    shop.change(&contradicted, |dossier, _| {
-        CONTRADICTED.clone_into(&mut dossier.registrations[0].evidence);
-        dossier.tasks[0].state = TaskState::Review;
+    shop.change(&contradicted, |aggregate, _| {
+        CONTRADICTED.clone_into(&mut aggregate.registrations[0].evidence);
+        aggregate.tasks[0].state = TaskState::Review;
     })
     .await;
     for id in [unresolved, contradicted] {

@@ -3,8 +3,8 @@
 use crate::fakes::{Counting, Mood};
 use crate::shop::{Reply, Shop, request, send};
 use axum::Router;
-use order_service::adapters::r#in::admin::{Desk, Exposition, router};
-use order_service::core::ports::systems::{BreakerMode, BreakerState};
+use order_service::adapters::inbound::admin::{Desk, Exposition, router};
+use order_service::adapters::observe::systems::{BreakerMode, BreakerState};
 use order_service::core::use_cases::operate_tasks::OperateTasks;
 use serde_json::{Value, json};
 use std::sync::Arc;

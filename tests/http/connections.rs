@@ -2,7 +2,7 @@
 
 use crate::fakes::Mood;
 use crate::shop::Shop;
-use order_service::adapters::r#in::http::serve::serve;
+use order_service::adapters::inbound::http_kit::serve::serve;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,7 +1,7 @@
 //! The OpenAPI document tells what the router does, and the page that shows it needs nobody else.
 
 use crate::shop::{Shop, request};
-use order_service::adapters::r#in::http::openapi_json;
+use order_service::adapters::inbound::api::openapi_json;
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! What every request meets: names, deadlines, limits, and the count.
 
 use crate::shop::{Shop, Wishes, one_item};
-use order_service::core::ports::traffic::Shed;
+use order_service::adapters::observe::traffic::Shed;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Alive, and ready.
 
 use crate::shop::{Shop, Wishes};
-use order_service::core::ports::systems::BreakerState;
+use order_service::adapters::observe::systems::BreakerState;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 

@@ -3,8 +3,8 @@
 use crate::shop::{Reply, Shop, Wishes, one_item, request};
 use crate::tokens::{SECRET, token};
 use axum::extract::ConnectInfo;
-use order_service::adapters::r#in::http::auth::{Auth, Expected, KeySource, TokensConfig};
-use order_service::core::ports::traffic::Shed;
+use order_service::adapters::inbound::api::auth::{Auth, Expected, KeySource, TokensConfig};
+use order_service::adapters::observe::traffic::Shed;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::advance;

@@ -5,36 +5,39 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
-use order_service::adapters::r#in::http::auth::Auth;
-use order_service::adapters::r#in::http::quota::{QuotaConfig, Quotas};
-use order_service::adapters::r#in::http::{
-    self, App, Lifecycle, Readiness, ReturnUrls, Services, Settings, UseCases,
-};
-use order_service::adapters::out::storage::MemoryStore;
-use order_service::core::domain::dossier::Dossier;
+use order_service::adapters::inbound::api::auth::Auth;
+use order_service::adapters::inbound::api::quota::{QuotaConfig, Quotas};
+use order_service::adapters::inbound::api::{self, App, ReturnUrls, Services, Settings, UseCases};
+use order_service::adapters::inbound::http_kit::health::Readiness;
+use order_service::adapters::inbound::http_kit::limits::Lifecycle;
+use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId};
 use order_service::core::domain::order::OrderStatus;
-use order_service::core::domain::policy::PaymentPolicy;
-use order_service::core::domain::registration::{Provider, RegistrationState};
-use order_service::core::domain::task::TaskState;
+use order_service::core::domain::provider::Provider;
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::engine::gateway::PaymentGateway;
+use order_service::core::engine::run::RunTasks;
+use order_service::core::engine::task_watch::TaskWatch;
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::policy::PaymentPolicy;
+use order_service::core::payment::registration::RegistrationState;
+use order_service::core::payment::task::TaskState;
 use order_service::core::ports::clock::{Clock, Entropy};
 use order_service::core::ports::events::{Events, Unheard};
-use order_service::core::ports::orders::{Also, OrderStore, Reads, Scene, decide};
+use order_service::core::ports::order_repository::{
+    Also, LoadOptions, OrderStore, TxContext, decide,
+};
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::ports::unavailable::System;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
-use order_service::core::use_cases::payment_router::PaymentRouter;
 use order_service::core::use_cases::place_order::PlaceOrder;
 use order_service::core::use_cases::poll_task::PollTask;
 use order_service::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
 use order_service::core::use_cases::recommend::Recommend;
 use order_service::core::use_cases::refund_order::RefundOrder;
-use order_service::core::use_cases::run_tasks::RunTasks;
 use order_service::core::use_cases::show_order::ShowOrder;
 use order_service::core::use_cases::show_product::ShowProduct;
-use order_service::core::use_cases::watch::TaskWatch;
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -156,7 +159,7 @@ impl Shop {
             detached: TaskTracker::new(),
         };
         let app = App::new(can, services, settings(wishes));
-        let router = http::router(&app);
+        let router = api::router(&app);
         Self {
             router,
             app,
@@ -213,11 +216,11 @@ impl Shop {
     pub async fn paid_order(&self) -> String {
         let id = self.order().await;
         assert_eq!(self.confirm(&id).await.status, 200);
-        self.change(&id, |dossier, now| {
-            dossier.order.status = OrderStatus::Paid;
-            dossier.registrations[0].state = RegistrationState::Paid;
-            dossier.registrations[0].paid_at = Some(now);
-            for task in &mut dossier.tasks {
+        self.change(&id, |aggregate, now| {
+            aggregate.order.status = OrderStatus::Paid;
+            aggregate.registrations[0].state = RegistrationState::Paid;
+            aggregate.registrations[0].paid_at = Some(now);
+            for task in &mut aggregate.tasks {
                 task.state = TaskState::Succeeded;
             }
         })
@@ -226,14 +229,14 @@ impl Shop {
     }
 
     /// Something happens to an order behind the door.
-    pub async fn change(&self, id: &str, change: fn(&mut Dossier, Timestamp)) {
+    pub async fn change(&self, id: &str, change: fn(&mut OrderAggregate, Timestamp)) {
         let store: &dyn OrderStore = &*self.store;
-        let change = move |dossier: &mut Dossier, scene: &Scene| {
-            change(dossier, scene.now);
+        let change = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
+            change(aggregate, scene.now);
             ((), Also::default())
         };
         let id = OrderId::parse(id).unwrap();
-        decide(store, id, Reads::Dossier, change).await.unwrap().unwrap();
+        decide(store, id, LoadOptions::OrderAggregate, change).await.unwrap().unwrap();
     }
 }
 
@@ -282,7 +285,7 @@ fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> (UseCases
     let watch = Arc::<TaskWatch>::default();
     let tasks = Arc::new(RunTasks {
         store: store.clone(),
-        router: PaymentRouter::new(partners.payments),
+        router: PaymentGateway::new(partners.payments),
         policy: Arc::new(policy(wishes)),
         entropy: entropy.clone(),
         events: events.clone(),

@@ -3,8 +3,8 @@
 
 use crate::shop::{Reply, Shop, Wishes, one_item, request};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
-use order_service::adapters::r#in::http::auth::{Auth, Expected, KeySource, TokensConfig};
-use order_service::adapters::r#in::http::openapi_json;
+use order_service::adapters::inbound::api::auth::{Auth, Expected, KeySource, TokensConfig};
+use order_service::adapters::inbound::api::openapi_json;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@ use crate::payment_partner::port::{
 };
 use crate::payment_partner::{Answer, status};
 use crate::{listed, rig, rig_with};
-use order_service::adapters::out::http_client::base_url;
+use order_service::adapters::outbound::http_client::base_url;
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::ports::unavailable::{Cause, System};
 use std::time::Duration;

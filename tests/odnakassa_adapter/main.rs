@@ -12,8 +12,8 @@ mod requests;
 mod sandbox;
 mod spans;
 
-use order_service::adapters::out::http_client::base_url;
-use order_service::adapters::out::odnakassa::{OdnaKassaAdapter, OdnaKassaConfig};
+use order_service::adapters::outbound::http_client::base_url;
+use order_service::adapters::outbound::odnakassa::{OdnaKassaAdapter, OdnaKassaConfig};
 use order_service::adapters::resilience::breaker::Breaker;
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::guards::GuardConfig;

@@ -6,7 +6,7 @@ use crate::payment_partner::port::{
 };
 use crate::{API_KEY, listed, payment_object, rig};
 use order_service::core::domain::money::{Currency, Money};
-use order_service::core::domain::registration::Provider;
+use order_service::core::domain::provider::Provider;
 use order_service::core::ports::payment::{Concern, PaymentPort};
 use order_service::core::ports::trace::TraceParent;
 use serde_json::json;

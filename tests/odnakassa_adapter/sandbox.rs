@@ -3,11 +3,11 @@
 
 use crate::config;
 use crate::payment_partner::port::{Alarms, call, order, payment, refund, rejected, unknown};
-use order_service::adapters::out::odnakassa::OdnaKassaAdapter;
+use order_service::adapters::outbound::odnakassa::OdnaKassaAdapter;
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::core::domain::money::Money;
-use order_service::core::domain::registration::Ending;
+use order_service::core::payment::registration::Ending;
 use order_service::core::ports::payment::{
     Concern, Finding, PaymentError, PaymentPort, PaymentReport, ReportedStatus,
 };

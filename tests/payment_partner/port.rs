@@ -5,7 +5,7 @@ use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig, Mode,
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use order_service::core::domain::money::Money;
-use order_service::core::domain::registration::ProviderNumber;
+use order_service::core::domain::provider::ProviderNumber;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::events::{Event, Events};

@@ -9,9 +9,9 @@ use crate::payment_partner::port::{
 };
 use crate::payment_partner::{Answer, json, status};
 use crate::{code, known, rig, rig_with};
-use order_service::adapters::out::sber::Protocol;
+use order_service::adapters::outbound::sber::Protocol;
 use order_service::core::domain::money::Money;
-use order_service::core::domain::registration::Ending;
+use order_service::core::payment::registration::Ending;
 use order_service::core::ports::payment::Concern::{Account, Order};
 use order_service::core::ports::payment::{
     Finding, PaymentError, PaymentPort, PaymentReport, ReportedStatus,

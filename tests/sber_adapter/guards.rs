@@ -5,8 +5,8 @@ use crate::payment_partner::port::{
 };
 use crate::payment_partner::{Answer, json, status};
 use crate::{code, known, registered, rig, rig_with};
-use order_service::adapters::out::http_client::base_url;
-use order_service::adapters::out::sber::Protocol;
+use order_service::adapters::outbound::http_client::base_url;
+use order_service::adapters::outbound::sber::Protocol;
 use order_service::adapters::resilience::breaker::Mode;
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::ports::unavailable::{Cause, System};

@@ -3,9 +3,9 @@
 use crate::payment_partner::json;
 use crate::payment_partner::port::{EXTERNAL_ID, NUMBER, call, order, payment, refund, rejected};
 use crate::{PASSWORD, code, form, known, registered, rig, rig_with};
-use order_service::adapters::out::sber::{Credentials, Protocol};
+use order_service::adapters::outbound::sber::{Credentials, Protocol};
 use order_service::core::domain::money::{Currency, Money};
-use order_service::core::domain::registration::Provider;
+use order_service::core::domain::provider::Provider;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::payment::{Concern, PaymentPort};

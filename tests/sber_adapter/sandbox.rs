@@ -5,11 +5,11 @@ use crate::payment_partner::port::{
     call, impatient, order, payment, refund, rejected, timeouts, unknown,
 };
 use crate::{adapter, config};
-use order_service::adapters::out::http_client::base_url;
-use order_service::adapters::out::sber::{Credentials, Protocol, SberAdapter};
+use order_service::adapters::outbound::http_client::base_url;
+use order_service::adapters::outbound::sber::{Credentials, Protocol, SberAdapter};
 use order_service::adapters::resilience::settings::TimeoutConfig;
 use order_service::core::domain::money::Money;
-use order_service::core::domain::registration::Ending;
+use order_service::core::payment::registration::Ending;
 use order_service::core::ports::payment::{
     Concern, Finding, PaymentError, PaymentPort, PaymentReport, ReportedStatus,
 };

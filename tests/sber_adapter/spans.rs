@@ -2,7 +2,7 @@
 
 use crate::payment_partner::json;
 use crate::{known, rig};
-use order_service::adapters::out::sber::Protocol;
+use order_service::adapters::outbound::sber::Protocol;
 
 #[tokio::test]
 async fn every_method_has_its_span() {

@@ -1,9 +1,9 @@
 //! One instance of several: an adapter with a wall clock of its own.
 
 use crate::stub_partner::{Answer, StubPartner};
-use order_service::adapters::out::catalog::{CatalogAdapter, CatalogConfig};
-use order_service::adapters::out::http_client::base_url;
-use order_service::adapters::out::remote_cache::{CacheUrl, RemoteCacheConfig};
+use order_service::adapters::outbound::catalog::{CatalogAdapter, CatalogConfig};
+use order_service::adapters::outbound::http_client::base_url;
+use order_service::adapters::outbound::remote_cache::{CacheUrl, RemoteCacheConfig};
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::core::domain::ids::ProductId;

@@ -3,7 +3,7 @@
 use crate::cable::{Cable, Wire};
 use crate::instance::{Instance, priced, product, redis};
 use crate::stub_partner::Answer;
-use order_service::adapters::out::remote_cache::RemoteCacheConfig;
+use order_service::adapters::outbound::remote_cache::RemoteCacheConfig;
 use order_service::core::ports::catalog::CatalogError;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -4,24 +4,24 @@
 use super::bank::{Payment, Standing};
 use super::port::exact;
 use super::world::World;
-use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::OrderId;
 use order_service::core::domain::order::OrderStatus;
-use order_service::core::domain::registration::{Ending, Registration, RegistrationState};
-use order_service::core::domain::task::{Reason, Task, TaskKind, TaskState};
-use order_service::core::ports::orders::{OrderStore, Scope, TaskQuery};
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::registration::{Ending, Registration, RegistrationState};
+use order_service::core::payment::task::{Reason, Task, TaskKind, TaskState};
+use order_service::core::ports::order_repository::{OrderStore, Scope, TaskQuery};
 
 /// What is stored about an order, after a commit.
 pub async fn look_at(world: &World, who: &str, id: OrderId) {
-    let Ok(Some(dossier)) = world.store.dossier(id, &Scope::Anyone).await else { return };
-    world.chronicle.note(|| format!("{who} has committed {}", shown(world, &dossier)));
-    for registration in &dossier.registrations {
+    let Ok(Some(aggregate)) = world.store.aggregate(id, &Scope::Anyone).await else { return };
+    world.chronicle.note(|| format!("{who} has committed {}", shown(world, &aggregate)));
+    for registration in &aggregate.registrations {
         compare(world, registration);
     }
-    let paid = matches!(dossier.order.status, OrderStatus::Paid | OrderStatus::Refunded);
+    let paid = matches!(aggregate.order.status, OrderStatus::Paid | OrderStatus::Refunded);
     let money = |r: &Registration| r.state == RegistrationState::Paid;
-    if paid != dossier.registrations.iter().any(money) {
-        let what = shown(world, &dossier);
+    if paid != aggregate.registrations.iter().any(money) {
+        let what = shown(world, &aggregate);
         world.chronicle.violated("I5 paid is what a provider says", what);
     }
     if world.plan.policy.queue_max < 100 {
@@ -29,13 +29,13 @@ pub async fn look_at(world: &World, who: &str, id: OrderId) {
     }
 }
 
-pub fn shown(world: &World, dossier: &Dossier) -> String {
-    let registrations: Vec<String> = dossier
+pub fn shown(world: &World, aggregate: &OrderAggregate) -> String {
+    let registrations: Vec<String> = aggregate
         .registrations
         .iter()
         .map(|r| format!("{} {:02} {}{}", r.provider, r.sequence, r.state.as_str(), hint(r)))
         .collect();
-    let tasks: Vec<String> = dossier
+    let tasks: Vec<String> = aggregate
         .tasks
         .iter()
         .map(|t| {
@@ -44,12 +44,12 @@ pub fn shown(world: &World, dossier: &Dossier) -> String {
             format!("{name} {kind} {} {:?} in {wait:.1}s", t.state.as_str(), t.reason)
         })
         .collect();
-    let (name, status) = (world.name(dossier.order.id), dossier.order.status.as_str());
+    let (name, status) = (world.name(aggregate.order.id), aggregate.order.status.as_str());
     format!("{name} {status} [{}] [{}]", registrations.join(", "), tasks.join(", "))
 }
 
 fn hint(registration: &Registration) -> &'static str {
-    if registration.hinted { " (hinted)" } else { "" }
+    if registration.sync_requested { " (sync_requested)" } else { "" }
 }
 
 /// A stored fact beside the truth.

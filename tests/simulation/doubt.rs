@@ -2,8 +2,9 @@
 //! questions and declines, and the same number again where that cannot make a second one.
 
 use super::world::World;
-use order_service::core::domain::dossier::Dossier;
-use order_service::core::domain::registration::{Ending, Provider, RegistrationState};
+use order_service::core::domain::provider::Provider;
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::registration::{Ending, RegistrationState};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -83,7 +84,7 @@ pub fn sends(world: &World, provider: Provider, number: &str) -> bool {
 
 /// A decision was committed. Where a number has no key, it goes again only after the grace, and after
 /// enough answers that it is not known; and so is it given up, where its repeat was refused.
-pub fn decided(world: &World, before: &Dossier, after: &Dossier) {
+pub fn decided(world: &World, before: &OrderAggregate, after: &OrderAggregate) {
     for new in &after.registrations {
         let old = before.registration(new.provider, new.sequence);
         let armed = new.sent_at != old.and_then(|old| old.sent_at);

@@ -6,28 +6,28 @@ use super::mutants::{self, MutantPort};
 use super::port::SimPort;
 use super::store::SimStore;
 use super::world::World;
-use order_service::adapters::r#in::worker::Worker;
+use order_service::adapters::inbound::worker::Worker;
 use order_service::core::domain::ids::{InstanceId, ProductId};
 use order_service::core::domain::money::Money;
-use order_service::core::domain::policy::PaymentPolicy;
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::engine::gateway::PaymentGateway;
+use order_service::core::engine::run::RunTasks;
+use order_service::core::engine::task_watch::TaskWatch;
+use order_service::core::payment::policy::PaymentPolicy;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::catalog::{CatalogError, CatalogPort, Offer, Product};
 use order_service::core::ports::clock::Clock;
 use order_service::core::ports::events::Unheard;
-use order_service::core::ports::orders::OrderStore;
+use order_service::core::ports::order_repository::OrderStore;
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
 use order_service::core::use_cases::operate_tasks::OperateTasks;
-use order_service::core::use_cases::payment_router::PaymentRouter;
 use order_service::core::use_cases::place_order::PlaceOrder;
 use order_service::core::use_cases::poll_task::PollTask;
 use order_service::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
 use order_service::core::use_cases::refund_order::RefundOrder;
-use order_service::core::use_cases::run_tasks::RunTasks;
 use order_service::core::use_cases::show_order::ShowOrder;
-use order_service::core::use_cases::watch::TaskWatch;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -115,7 +115,7 @@ impl Instance {
         });
         let tasks = Arc::new(RunTasks {
             store: Arc::clone(&store),
-            router: PaymentRouter::new(ports.collect()),
+            router: PaymentGateway::new(ports.collect()),
             policy: Arc::new(policy),
             entropy: Arc::new(Dice::new(world.seed, name, dice.below(usize::MAX))),
             events: Arc::new(Unheard),

@@ -5,11 +5,11 @@ use super::audit::{all_tasks, shown};
 use super::bank::{Bank, Payment, Standing};
 use super::port::exact;
 use super::world::World;
-use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::OrderId;
-use order_service::core::domain::registration::{Registration, RegistrationState};
-use order_service::core::domain::task::{Reason, Task, TaskError, TaskKind, TaskState};
-use order_service::core::ports::orders::{OrderQuery, OrderStore, Scope};
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::registration::{Registration, RegistrationState};
+use order_service::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
+use order_service::core::ports::order_repository::{OrderQuery, OrderStore, Scope};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -76,10 +76,10 @@ async fn unfinished(world: &World) -> Vec<Task> {
 pub async fn judge(world: &World) {
     let placed: Vec<_> = world.records().placed.clone().into_iter().collect();
     for (id, total) in placed {
-        match world.store.dossier(id, &Scope::Anyone).await {
-            Ok(Some(dossier)) => {
-                if dossier.order.total != total {
-                    let what = format!("{:?} instead of {total:?}", dossier.order.total);
+        match world.store.aggregate(id, &Scope::Anyone).await {
+            Ok(Some(aggregate)) => {
+                if aggregate.order.total != total {
+                    let what = format!("{:?} instead of {total:?}", aggregate.order.total);
                     world.chronicle.violated("I6 amounts are as they were confirmed", what);
                 }
             }
@@ -104,15 +104,15 @@ pub async fn judge(world: &World) {
         judge_task(world, task);
     }
     let everything = OrderQuery { limit: usize::MAX, ..OrderQuery::default() };
-    let dossiers = world.store.list(&everything, &Scope::Anyone).await.unwrap_or_default();
-    if dossiers.len() > world.plan.orders {
-        let what = format!("{} orders by {} keys", dossiers.len(), world.plan.orders);
+    let aggregates = world.store.list(&everything, &Scope::Anyone).await.unwrap_or_default();
+    if aggregates.len() > world.plan.orders {
+        let what = format!("{} orders by {} keys", aggregates.len(), world.plan.orders);
         world.chronicle.violated("I9 one key, one effect", what);
     }
-    for dossier in &dossiers {
-        let own = |task: &&Task| task.order_id == dossier.order.id;
+    for aggregate in &aggregates {
+        let own = |task: &&Task| task.order_id == aggregate.order.id;
         let tasks: Vec<&Task> = tasks.iter().filter(own).collect();
-        judge_order(world, dossier, &tasks);
+        judge_order(world, aggregate, &tasks);
     }
 }
 
@@ -179,9 +179,9 @@ fn asked_refunds(world: &World, tasks: &[&Task]) -> usize {
     tasks.iter().filter(asked).count()
 }
 
-fn judge_order(world: &World, dossier: &Dossier, tasks: &[&Task]) {
-    let order = world.order_of(&dossier.order.id.to_base32());
-    let keys = world.records().refund_keys.values().filter(|id| **id == dossier.order.id).count();
+fn judge_order(world: &World, aggregate: &OrderAggregate, tasks: &[&Task]) {
+    let order = world.order_of(&aggregate.order.id.to_base32());
+    let keys = world.records().refund_keys.values().filter(|id| **id == aggregate.order.id).count();
     let asked = asked_refunds(world, tasks);
     if asked > keys {
         let what = format!("{asked} refunds by {keys} keys");
@@ -192,7 +192,7 @@ fn judge_order(world: &World, dossier: &Dossier, tasks: &[&Task]) {
         let payments: Vec<Payment> =
             bank.ledger().values().filter(|p| p.order == order).cloned().collect();
         for payment in payments {
-            let row = dossier
+            let row = aggregate
                 .registrations
                 .iter()
                 .find(|r| r.provider == bank.provider && r.number.as_str() == payment.number);
@@ -203,20 +203,25 @@ fn judge_order(world: &World, dossier: &Dossier, tasks: &[&Task]) {
                 }
                 // A person's matter, or news that no question can find.
                 Some(_) if reviewed || payment.revived || !exact(&payment) => {}
-                Some(row) => judge_registration(world, dossier, &payment, row),
+                Some(row) => judge_registration(world, aggregate, &payment, row),
             }
         }
     }
 }
 
-fn judge_registration(world: &World, dossier: &Dossier, payment: &Payment, row: &Registration) {
+fn judge_registration(
+    world: &World,
+    aggregate: &OrderAggregate,
+    payment: &Payment,
+    row: &Registration,
+) {
     let agrees = match payment.standing {
         Standing::Pending => false,
         Standing::Paid => row.state == RegistrationState::Paid,
         Standing::Over(_) => row.state == RegistrationState::Dead,
     };
     if !agrees {
-        let what = format!("{:?}, stored {}", payment.standing, shown(world, dossier));
+        let what = format!("{:?}, stored {}", payment.standing, shown(world, aggregate));
         world.chronicle.violated("in the end the truth is stored", what);
     }
 }

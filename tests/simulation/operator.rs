@@ -6,10 +6,11 @@ use super::dice::Dice;
 use super::faults::Fault;
 use super::instance::Instance;
 use super::world::World;
-use order_service::core::domain::dossier::OperatorFinding;
-use order_service::core::domain::registration::{ProviderNumber, RegistrationState};
-use order_service::core::domain::task::{Reason, Task, TaskKind};
-use order_service::core::ports::orders::{OrderStore, Scope};
+use order_service::core::domain::provider::ProviderNumber;
+use order_service::core::payment::OperatorFinding;
+use order_service::core::payment::registration::RegistrationState;
+use order_service::core::payment::task::{Reason, Task, TaskKind};
+use order_service::core::ports::order_repository::{OrderStore, Scope};
 use order_service::core::use_cases::operate_tasks::Operation;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,8 +54,8 @@ async fn intention(world: &World, dice: &Dice, task: &Task) -> Option<Operation>
 
 /// What the ledger says about the order's registration whose outcome is open.
 async fn truth(world: &World, task: &Task) -> Option<(OperatorFinding, ProviderNumber)> {
-    let dossier = world.store.dossier(task.order_id, &Scope::Anyone).await.ok()??;
-    let open = dossier.open_registration()?;
+    let aggregate = world.store.aggregate(task.order_id, &Scope::Anyone).await.ok()??;
+    let open = aggregate.open_registration()?;
     if world.bank(open.provider).payment(open.number.as_str()).is_some() {
         return Some((OperatorFinding::Executed, open.number.clone()));
     }

@@ -6,8 +6,8 @@ use super::faults::Fault;
 use order_service::adapters::resilience::breaker::BreakerConfig;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig};
 use order_service::core::domain::ids::InstanceId;
-use order_service::core::domain::policy::PaymentPolicy;
-use order_service::core::domain::registration::Provider;
+use order_service::core::domain::provider::Provider;
+use order_service::core::payment::policy::PaymentPolicy;
 use std::ops::Range;
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use order_service::adapters::resilience::observer::{Observer, Silent};
 use order_service::adapters::resilience::outcome::Failed;
 use order_service::adapters::resilience::retry::Retry;
 use order_service::adapters::resilience::semaphore::Semaphore;
-use order_service::core::domain::registration::{Provider, ProviderNumber};
+use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{

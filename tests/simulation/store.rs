@@ -8,15 +8,15 @@ use super::faults::Fault;
 use super::instance::Life;
 use super::mutants::Mutation;
 use super::world::World;
-use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
 use order_service::core::domain::order::Order;
-use order_service::core::domain::registration::{Provider, ProviderNumber};
-use order_service::core::domain::task::{Task, TaskState};
-use order_service::core::ports::orders::{
+use order_service::core::domain::provider::{Provider, ProviderNumber};
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::task::{Task, TaskState};
+use order_service::core::ports::order_repository::{
     ClaimRequest, Claimed, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder,
-    OrderQuery, OrderStore, Placed, Reads, Scene, Scope, StorageError, TaskQuery, TaskStat,
-    TaskView,
+    LoadOptions, OrderQuery, OrderStore, Placed, Scope, StorageError, TaskQuery, TaskStat,
+    TaskView, TxContext,
 };
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -81,21 +81,21 @@ impl SimStore {
         }
     }
 
-    /// One decision, committed. A store may run a decision again on a newer dossier, when a commit
+    /// One decision, committed. A store may run a decision again on a newer aggregate, when a commit
     /// was refused or its fate is unknown.
     async fn commit(
         &self,
         id: OrderId,
-        reads: Reads,
+        reads: LoadOptions,
         decide: &Arc<Mutex<Decide>>,
         again: bool,
     ) -> Result<bool, StorageError> {
-        let seen: Arc<Mutex<Option<(Dossier, Dossier)>>> = Arc::default();
+        let seen: Arc<Mutex<Option<(OrderAggregate, OrderAggregate)>>> = Arc::default();
         let (decide, watch) = (Arc::clone(decide), Arc::clone(&seen));
-        let watched: Decide = Box::new(move |dossier: &mut Dossier, scene: &Scene| {
-            let before = dossier.clone();
-            let also = decide.lock().unwrap_or_else(PoisonError::into_inner)(dossier, scene);
-            let pair = Some((before, dossier.clone()));
+        let watched: Decide = Box::new(move |aggregate: &mut OrderAggregate, scene: &TxContext| {
+            let before = aggregate.clone();
+            let also = decide.lock().unwrap_or_else(PoisonError::into_inner)(aggregate, scene);
+            let pair = Some((before, aggregate.clone()));
             *watch.lock().unwrap_or_else(PoisonError::into_inner) = pair;
             also
         });
@@ -150,16 +150,16 @@ impl OrderStore for SimStore {
     async fn change(
         &self,
         id: OrderId,
-        reads: Reads,
+        reads: LoadOptions,
         decide: Decide,
     ) -> Result<bool, StorageError> {
         let decide = Arc::new(Mutex::new(decide));
         self.reach().await?;
         if self.world.strikes(Fault::Rerun, &self.dice)
-            && let Some(mut stale) = self.inner().dossier(id, &Scope::Anyone).await?
+            && let Some(mut stale) = self.inner().aggregate(id, &Scope::Anyone).await?
         {
             // A commit that was refused: the decision was made for nothing, and is made again.
-            let scene = Scene { now: self.world.now(), waiting: None };
+            let scene = TxContext { now: self.world.now(), waiting: None };
             decide.lock().unwrap_or_else(PoisonError::into_inner)(&mut stale, &scene);
             sleep(self.dice.millis(0, 50)).await;
         }
@@ -173,12 +173,20 @@ impl OrderStore for SimStore {
         self.come_back(found).await
     }
 
-    async fn dossier(&self, id: OrderId, scope: &Scope) -> Result<Option<Dossier>, StorageError> {
+    async fn aggregate(
+        &self,
+        id: OrderId,
+        scope: &Scope,
+    ) -> Result<Option<OrderAggregate>, StorageError> {
         self.reach().await?;
-        self.inner().dossier(id, scope).await
+        self.inner().aggregate(id, scope).await
     }
 
-    async fn list(&self, query: &OrderQuery, scope: &Scope) -> Result<Vec<Dossier>, StorageError> {
+    async fn list(
+        &self,
+        query: &OrderQuery,
+        scope: &Scope,
+    ) -> Result<Vec<OrderAggregate>, StorageError> {
         self.reach().await?;
         self.inner().list(query, scope).await
     }
@@ -254,10 +262,10 @@ impl OrderStore for SimStore {
         self.reach().await
     }
 
-    async fn hinted(&self, hint: Hint, seen: u64) -> u64 {
+    async fn sync_requested(&self, hint: Hint, seen: u64) -> u64 {
         if !self.world.plan.hints {
             return pending().await;
         }
-        self.inner().hinted(hint, seen).await
+        self.inner().sync_requested(hint, seen).await
     }
 }

@@ -1,14 +1,15 @@
-//! Decisions on a dossier.
+//! Decisions on a aggregate.
 
 use crate::world::{START, World, lease, order, registration, task, with_state};
-use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::order::{Order, OrderStatus};
-use order_service::core::domain::registration::{
-    Ending, Provider, Registration, RegistrationState,
+use order_service::core::domain::provider::Provider;
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::registration::{Ending, Registration, RegistrationState};
+use order_service::core::payment::task::{
+    Reason, RefundPlan, Task, TaskError, TaskKind, TaskState,
 };
-use order_service::core::domain::task::{Reason, RefundPlan, Task, TaskError, TaskKind, TaskState};
-use order_service::core::ports::orders::{Also, Reads, Scene, Scope};
+use order_service::core::ports::order_repository::{Also, LoadOptions, Scope, TxContext};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,34 +24,35 @@ pub async fn no_order_no_decision(world: World) {
 pub async fn a_decision_that_changes_nothing_writes_nothing(world: World) {
     let placed = world.placed("c-1").await;
     world.turn(LATER);
-    let touched = |dossier: &mut Dossier, scene: &Scene| dossier.order.updated_at = scene.now;
+    let touched =
+        |aggregate: &mut OrderAggregate, scene: &TxContext| aggregate.order.updated_at = scene.now;
     assert_eq!(world.change(placed.id, touched).await, Ok(Some(())));
-    assert_eq!(world.dossier(placed.id).await.order, placed);
+    assert_eq!(world.aggregate(placed.id).await.order, placed);
 }
 
 pub async fn only_what_differs_is_raised(world: World) {
     let placed = world.placed("c-1").await;
     let id = placed.id;
     world
-        .change(id, move |dossier, scene| {
+        .change(id, move |aggregate, scene| {
             assert_eq!((scene.now, scene.waiting), (START, None));
-            dossier.registrations.push(registration(id, Provider::Sber, 1));
-            dossier.tasks.push(task(id, TaskKind::RegisterPayment, scene.now));
-            dossier.tasks.push(task(id, TaskKind::SyncPayment, scene.now));
+            aggregate.registrations.push(registration(id, Provider::Sber, 1));
+            aggregate.tasks.push(task(id, TaskKind::RegisterPayment, scene.now));
+            aggregate.tasks.push(task(id, TaskKind::SyncPayment, scene.now));
         })
         .await
         .unwrap();
-    let before = world.dossier(id).await;
+    let before = world.aggregate(id).await;
     assert_eq!((before.order.version, before.order.updated_at), (2, START));
     world.turn(LATER);
     world
-        .change(id, |dossier, _| {
-            let sync = dossier.tasks.iter_mut().find(|task| task.kind == TaskKind::SyncPayment);
+        .change(id, |aggregate, _| {
+            let sync = aggregate.tasks.iter_mut().find(|task| task.kind == TaskKind::SyncPayment);
             sync.unwrap().attempts = 1;
         })
         .await
         .unwrap();
-    let after = world.dossier(id).await;
+    let after = world.aggregate(id).await;
     let now = START + LATER;
     assert_eq!(after.order, Order { version: 3, updated_at: now, ..before.order });
     assert_eq!(after.registrations, before.registrations);
@@ -72,7 +74,7 @@ fn full_registration(intent: Registration) -> Registration {
         sent_at: Some(START),
         not_found: 2,
         cancel_sent_at: Some(START + LATER),
-        hinted: true,
+        sync_requested: true,
         registered_at: Some(START),
         paid_at: Some(START + LATER),
         expires_at: Some(START + LATER),
@@ -116,14 +118,14 @@ pub async fn everything_of_a_registration_and_a_task_reads_back(world: World) {
     expected.sort_by_key(|task| task.id);
     let new = (vec![intent.clone(), dead.clone()], expected.clone());
     world
-        .change(id, move |dossier, _| {
-            dossier.registrations.clone_from(&new.0);
-            dossier.tasks.clone_from(&new.1);
-            dossier.order.status = OrderStatus::Refunded;
+        .change(id, move |aggregate, _| {
+            aggregate.registrations.clone_from(&new.0);
+            aggregate.tasks.clone_from(&new.1);
+            aggregate.order.status = OrderStatus::Refunded;
         })
         .await
         .unwrap();
-    let stored = world.dossier(id).await;
+    let stored = world.aggregate(id).await;
     assert_eq!(stored.order.status, OrderStatus::Refunded);
     assert_eq!(stored.registrations, vec![dead.clone(), intent.clone()]);
     assert_eq!(stored.tasks, expected);
@@ -133,34 +135,34 @@ pub async fn everything_of_a_registration_and_a_task_reads_back(world: World) {
     let idle = Task { id: running.id, ..task(id, TaskKind::RefundPayment, START) };
     let (new_bare, new_idle) = (bare.clone(), idle.clone());
     world
-        .change(id, move |dossier, _| {
-            dossier.registrations[0] = new_bare.clone();
-            let old = dossier.tasks.iter_mut().find(|task| task.id == new_idle.id).unwrap();
+        .change(id, move |aggregate, _| {
+            aggregate.registrations[0] = new_bare.clone();
+            let old = aggregate.tasks.iter_mut().find(|task| task.id == new_idle.id).unwrap();
             *old = new_idle.clone();
         })
         .await
         .unwrap();
-    let stored = world.dossier(id).await;
+    let stored = world.aggregate(id).await;
     assert_eq!(stored.registrations, vec![bare, intent]);
     assert!(stored.tasks.contains(&Task { version: 2, ..idle }), "{:?}", stored.tasks);
 }
 
-pub async fn a_finished_task_leaves_the_dossier_and_stays_readable(world: World) {
+pub async fn a_finished_task_leaves_the_aggregate_and_stays_readable(world: World) {
     let task = world.queued(None).await;
     let id = task.order_id;
     world
-        .change(id, move |dossier, _| {
-            dossier.registrations.push(registration(id, Provider::Sber, 1));
-            dossier.tasks[0].state = TaskState::Succeeded;
-            dossier.tasks[0].result = Some((Provider::Sber, 1));
+        .change(id, move |aggregate, _| {
+            aggregate.registrations.push(registration(id, Provider::Sber, 1));
+            aggregate.tasks[0].state = TaskState::Succeeded;
+            aggregate.tasks[0].result = Some((Provider::Sber, 1));
         })
         .await
         .unwrap();
-    let dossier = world.dossier(id).await;
-    assert_eq!(dossier.tasks, vec![]);
+    let aggregate = world.aggregate(id).await;
+    assert_eq!(aggregate.tasks, vec![]);
     let view = world.store.task(task.id, &Scope::Anyone).await.unwrap().unwrap();
     assert_eq!(view.task.state, TaskState::Succeeded);
-    assert_eq!(view.registration.as_ref(), Some(&dossier.registrations[0]));
+    assert_eq!(view.registration.as_ref(), Some(&aggregate.registrations[0]));
 }
 
 pub async fn a_live_registration_may_give_way_to_another_in_one_decision(world: World) {
@@ -168,22 +170,22 @@ pub async fn a_live_registration_may_give_way_to_another_in_one_decision(world: 
     let live = with_state(registration(id, Provider::Sber, 1), RegistrationState::Live);
     world.change(id, move |d, _| d.registrations.push(live.clone())).await.unwrap();
     world
-        .change(id, move |dossier, _| {
+        .change(id, move |aggregate, _| {
             // The new one stands before the old one, as it would after sorting by provider.
-            dossier.registrations.insert(0, registration(id, Provider::OdnaKassa, 2));
-            dossier.registrations[1].state = RegistrationState::Dead;
+            aggregate.registrations.insert(0, registration(id, Provider::OdnaKassa, 2));
+            aggregate.registrations[1].state = RegistrationState::Dead;
         })
         .await
         .unwrap();
     world
-        .change(id, move |dossier, _| {
+        .change(id, move |aggregate, _| {
             // And back: an old row is armed again while the present one ends.
-            dossier.registrations[0].state = RegistrationState::Unknown;
-            dossier.registrations[1].state = RegistrationState::Absent;
+            aggregate.registrations[0].state = RegistrationState::Unknown;
+            aggregate.registrations[1].state = RegistrationState::Absent;
         })
         .await
         .unwrap();
-    let states: Vec<_> = world.dossier(id).await.registrations.iter().map(|r| r.state).collect();
+    let states: Vec<_> = world.aggregate(id).await.registrations.iter().map(|r| r.state).collect();
     assert_eq!(states, [RegistrationState::Unknown, RegistrationState::Absent]);
 }
 
@@ -192,13 +194,13 @@ pub async fn a_task_may_give_way_to_another_of_its_kind_in_one_decision(world: W
     let second = task(first.order_id, first.kind, START);
     let new = second.clone();
     world
-        .change(first.order_id, move |dossier, _| {
-            dossier.tasks.insert(0, new.clone());
-            dossier.tasks[1].state = TaskState::Cancelled;
+        .change(first.order_id, move |aggregate, _| {
+            aggregate.tasks.insert(0, new.clone());
+            aggregate.tasks[1].state = TaskState::Cancelled;
         })
         .await
         .unwrap();
-    assert_eq!(world.dossier(first.order_id).await.tasks, vec![second]);
+    assert_eq!(world.aggregate(first.order_id).await.tasks, vec![second]);
 }
 
 pub async fn no_update_is_lost_when_many_change_one_order(world: World) {
@@ -206,27 +208,27 @@ pub async fn no_update_is_lost_when_many_change_one_order(world: World) {
     let many = (0..50).map(|_| {
         let store = Arc::clone(&world.store);
         tokio::spawn(async move {
-            let more = Box::new(|dossier: &mut Dossier, _: &_| {
-                dossier.tasks[0].attempts += 1;
+            let more = Box::new(|aggregate: &mut OrderAggregate, _: &_| {
+                aggregate.tasks[0].attempts += 1;
                 Also::default()
             });
-            store.change(id, Reads::Dossier, more).await.unwrap()
+            store.change(id, LoadOptions::OrderAggregate, more).await.unwrap()
         })
     });
     for changing in many.collect::<Vec<_>>() {
         assert!(changing.await.unwrap());
     }
-    let dossier = world.dossier(id).await;
-    assert_eq!((dossier.tasks[0].attempts, dossier.tasks[0].version), (50, 51));
-    assert_eq!(dossier.order.version, 52);
+    let aggregate = world.aggregate(id).await;
+    assert_eq!((aggregate.tasks[0].attempts, aggregate.tasks[0].version), (50, 51));
+    assert_eq!(aggregate.order.version, 52);
 }
 
 pub async fn a_caller_that_goes_away_leaves_all_or_nothing(world: World) {
     let id = world.queued(None).await.order_id;
     for _ in 0..50 {
-        let more = |dossier: &mut Dossier, _: &_| {
-            dossier.tasks[0].attempts += 1;
-            dossier.tasks[0].lost_leases += 1;
+        let more = |aggregate: &mut OrderAggregate, _: &_| {
+            aggregate.tasks[0].attempts += 1;
+            aggregate.tasks[0].lost_leases += 1;
         };
         let mut leaving = Box::pin(world.change(id, more));
         // Polled once or a few times, then dropped at whatever point it is.
@@ -234,8 +236,8 @@ pub async fn a_caller_that_goes_away_leaves_all_or_nothing(world: World) {
             tokio::select! { biased; _ = &mut leaving => break, () = tokio::task::yield_now() => {} }
         }
     }
-    world.change(id, |dossier, _| dossier.tasks[0].reason = Some(Reason::Retry)).await.unwrap();
-    let dossier = world.dossier(id).await;
-    assert_eq!(dossier.tasks[0].attempts, dossier.tasks[0].lost_leases);
-    assert_eq!(dossier.order.version, dossier.tasks[0].version + 1);
+    world.change(id, |aggregate, _| aggregate.tasks[0].reason = Some(Reason::Retry)).await.unwrap();
+    let aggregate = world.aggregate(id).await;
+    assert_eq!(aggregate.tasks[0].attempts, aggregate.tasks[0].lost_leases);
+    assert_eq!(aggregate.order.version, aggregate.tasks[0].version + 1);
 }

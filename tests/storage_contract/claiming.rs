@@ -1,11 +1,11 @@
 //! Taking leases on due tasks.
 
 use crate::world::{START, World, claim};
-use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::{InstanceId, TaskId};
-use order_service::core::domain::registration::Provider;
-use order_service::core::domain::task::{Lease, Reason, Task, TaskKind, TaskState};
-use order_service::core::ports::orders::{Claimed, Hint, Scene, Scope};
+use order_service::core::domain::provider::Provider;
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::task::{Lease, Reason, Task, TaskKind, TaskState};
+use order_service::core::ports::order_repository::{Claimed, Hint, Scope, TxContext};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +66,7 @@ pub async fn routine_polls_are_taken_last_however_long_they_are_due(world: World
             ..Task::queued(TaskId::new(id), order, kind, world.now(), world.now())
         };
         queued.push(poll.id);
-        let change = move |d: &mut Dossier, _: &Scene| {
+        let change = move |d: &mut OrderAggregate, _: &TxContext| {
             d.tasks[0].run_at = Task::NEVER;
             d.tasks.push(poll.clone());
         };
@@ -143,14 +143,15 @@ pub async fn leases_are_handed_back_due_and_free_of_charge(world: World) {
 
 pub async fn a_due_task_and_a_finished_one_are_hinted_at(world: World) {
     let soon = Duration::from_secs(10);
-    let hinted = |hint, seen| {
+    let sync_requested = |hint, seen| {
         let store = Arc::clone(&world.store);
-        async move { tokio::time::timeout(soon, store.hinted(hint, seen)).await.unwrap() }
+        async move { tokio::time::timeout(soon, store.sync_requested(hint, seen)).await.unwrap() }
     };
     let task = world.queued(None).await;
-    assert!(hinted(Hint::TaskDue, 0).await > 0);
-    let finish = |dossier: &mut Dossier, _: &_| dossier.tasks[0].state = TaskState::Failed;
+    assert!(sync_requested(Hint::TaskDue, 0).await > 0);
+    let finish =
+        |aggregate: &mut OrderAggregate, _: &_| aggregate.tasks[0].state = TaskState::Failed;
     world.change(task.order_id, finish).await.unwrap();
-    assert!(hinted(Hint::TaskFinished, 0).await > 0);
+    assert!(sync_requested(Hint::TaskFinished, 0).await > 0);
     assert_eq!(task.created_at, START);
 }

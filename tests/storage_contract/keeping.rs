@@ -1,13 +1,14 @@
 //! What is kept beside the orders: replies, callbacks, audit; and for how long.
 
 use crate::world::{World, order};
-use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::OrderId;
 use order_service::core::domain::order::OrderStatus;
-use order_service::core::domain::registration::{Provider, ProviderNumber};
-use order_service::core::domain::task::TaskState;
-use order_service::core::ports::orders::{
-    Also, AuditEntry, IdempotencyKey, InboxEntry, KeptReply, Reads, Scope, StorageError, decide,
+use order_service::core::domain::provider::{Provider, ProviderNumber};
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::task::TaskState;
+use order_service::core::ports::order_repository::{
+    Also, AuditEntry, IdempotencyKey, InboxEntry, KeptReply, LoadOptions, Scope, StorageError,
+    decide,
 };
 use std::time::Duration;
 
@@ -33,11 +34,11 @@ fn callback(event: Option<&str>) -> InboxEntry {
 
 /// Cancels the order and keeps this with it.
 async fn cancel(world: &World, id: OrderId, also: Also) -> Result<Option<()>, StorageError> {
-    let decision = move |dossier: &mut Dossier, _: &_| {
-        dossier.order.status = OrderStatus::Cancelled;
+    let decision = move |aggregate: &mut OrderAggregate, _: &_| {
+        aggregate.order.status = OrderStatus::Cancelled;
         ((), also.clone())
     };
-    decide(&*world.store, id, Reads::Dossier, decision).await
+    decide(&*world.store, id, LoadOptions::OrderAggregate, decision).await
 }
 
 pub async fn the_first_reply_to_a_key_stays(world: World) {
@@ -55,8 +56,8 @@ pub async fn a_decision_whose_key_is_taken_is_undone(world: World) {
     assert_eq!(cancel(&world, first, with_reply.clone()).await, Ok(Some(())));
     assert_eq!(world.store.find_reply(&key("k")).await, Ok(Some(reply(b"mine"))));
     assert_eq!(cancel(&world, second, with_reply).await, Err(StorageError::Unavailable));
-    assert_eq!(world.dossier(first).await.order.status, OrderStatus::Cancelled);
-    assert_eq!(world.dossier(second).await.order.status, OrderStatus::New);
+    assert_eq!(world.aggregate(first).await.order.status, OrderStatus::Cancelled);
+    assert_eq!(world.aggregate(second).await.order.status, OrderStatus::New);
 }
 
 pub async fn an_event_is_kept_once(world: World) {
@@ -68,7 +69,7 @@ pub async fn an_event_is_kept_once(world: World) {
     let id = world.placed("c-1").await.id;
     let with_callback = Also { inbox: Some(callback(Some("e-1"))), ..Also::default() };
     assert_eq!(cancel(&world, id, with_callback).await, Ok(Some(())));
-    assert_eq!(world.dossier(id).await.order.status, OrderStatus::Cancelled);
+    assert_eq!(world.aggregate(id).await.order.status, OrderStatus::Cancelled);
 }
 
 pub async fn what_an_operator_did_is_committed_with_it(world: World) {

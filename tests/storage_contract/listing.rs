@@ -3,9 +3,9 @@
 use crate::world::{START, World, claim, registration};
 use order_service::core::domain::ids::{CustomerId, OrderId, TaskId};
 use order_service::core::domain::order::OrderStatus;
-use order_service::core::domain::registration::{Provider, ProviderNumber};
-use order_service::core::domain::task::{TaskKind, TaskState};
-use order_service::core::ports::orders::{OrderQuery, Scope, TaskQuery, TaskStat};
+use order_service::core::domain::provider::{Provider, ProviderNumber};
+use order_service::core::payment::task::{TaskKind, TaskState};
+use order_service::core::ports::order_repository::{OrderQuery, Scope, TaskQuery, TaskStat};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -16,7 +16,7 @@ fn customer(name: &str) -> CustomerId {
 
 async fn list(world: &World, query: OrderQuery) -> Vec<OrderId> {
     let found = world.store.list(&query, &Scope::Anyone).await.unwrap();
-    found.into_iter().map(|dossier| dossier.order.id).collect()
+    found.into_iter().map(|aggregate| aggregate.order.id).collect()
 }
 
 pub async fn orders_are_listed_newest_first_page_by_page(world: World) {
@@ -38,7 +38,9 @@ pub async fn orders_are_listed_newest_first_page_by_page(world: World) {
         if page.is_empty() {
             break;
         }
-        seen.extend(page.into_iter().map(|dossier| (dossier.order.created_at, dossier.order.id)));
+        seen.extend(
+            page.into_iter().map(|aggregate| (aggregate.order.created_at, aggregate.order.id)),
+        );
     }
     assert_eq!(seen, placed);
 }
@@ -50,9 +52,9 @@ pub async fn orders_are_listed_by_customer_and_status(world: World) {
     world.turn(SECOND);
     let paid = world.placed("c-1").await.id;
     world
-        .change(paid, move |dossier, _| {
-            dossier.order.status = OrderStatus::Paid;
-            dossier.registrations.push(registration(paid, Provider::Sber, 1));
+        .change(paid, move |aggregate, _| {
+            aggregate.order.status = OrderStatus::Paid;
+            aggregate.registrations.push(registration(paid, Provider::Sber, 1));
         })
         .await
         .unwrap();
@@ -66,18 +68,18 @@ pub async fn orders_are_listed_by_customer_and_status(world: World) {
     let last = OrderQuery { after: Some((START + SECOND, theirs)), ..of(None, None) };
     assert_eq!(list(&world, last).await, [mine]);
     let whole = world.store.list(&both, &Scope::Anyone).await.unwrap();
-    assert_eq!(whole, vec![world.dossier(paid).await]);
+    assert_eq!(whole, vec![world.aggregate(paid).await]);
 }
 
 pub async fn a_scope_hides_what_belongs_to_others(world: World) {
     let task = world.queued(None).await;
     let (own, foreign) = (Scope::Only(customer("c-1")), Scope::Only(customer("c-2")));
     for (scope, visible) in [(&Scope::Anyone, true), (&own, true), (&foreign, false)] {
-        let dossier = world.store.dossier(task.order_id, scope).await.unwrap();
+        let aggregate = world.store.aggregate(task.order_id, scope).await.unwrap();
         let view = world.store.task(task.id, scope).await.unwrap();
         let all = OrderQuery { limit: 9, ..OrderQuery::default() };
         let asked = OrderQuery { customer_id: Some(customer("c-1")), ..all.clone() };
-        assert_eq!((dossier.is_some(), view.is_some()), (visible, visible), "{scope:?}");
+        assert_eq!((aggregate.is_some(), view.is_some()), (visible, visible), "{scope:?}");
         for query in [all, asked] {
             assert_eq!(world.store.list(&query, scope).await.unwrap().len(), usize::from(visible));
         }

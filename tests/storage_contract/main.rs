@@ -55,7 +55,7 @@ contract! {
         a_decision_that_changes_nothing_writes_nothing,
         only_what_differs_is_raised,
         everything_of_a_registration_and_a_task_reads_back,
-        a_finished_task_leaves_the_dossier_and_stays_readable,
+        a_finished_task_leaves_the_aggregate_and_stays_readable,
         a_live_registration_may_give_way_to_another_in_one_decision,
         a_task_may_give_way_to_another_of_its_kind_in_one_decision,
         no_update_is_lost_when_many_change_one_order,

@@ -2,7 +2,7 @@
 
 use crate::world::{START, World, order};
 use order_service::core::domain::order::Order;
-use order_service::core::ports::orders::{
+use order_service::core::ports::order_repository::{
     IdempotencyKey, KeptReply, KeyedOrder, Placed, Scope, StorageError,
 };
 use std::sync::Arc;
@@ -22,9 +22,9 @@ pub async fn a_placed_order_carries_the_databases_time_and_reads_back(world: Wor
     let placed = world.store.place(mine.clone(), None).await.unwrap();
     let expected = Order { created_at: START, updated_at: START, version: 1, ..mine };
     assert_eq!(placed, Placed::New(expected.clone()));
-    let dossier = world.dossier(expected.id).await;
-    assert_eq!(dossier.order, expected);
-    assert_eq!((dossier.registrations, dossier.tasks), (vec![], vec![]));
+    let aggregate = world.aggregate(expected.id).await;
+    assert_eq!(aggregate.order, expected);
+    assert_eq!((aggregate.registrations, aggregate.tasks), (vec![], vec![]));
 }
 
 pub async fn an_order_id_is_placed_once(world: World) {
@@ -42,7 +42,7 @@ pub async fn a_key_places_one_order(world: World) {
     let reply = KeptReply { fingerprint: [7; 32], status: 201, body };
     let known = world.store.place(second.clone(), Some(keyed("k"))).await.unwrap();
     assert_eq!(known, Placed::Known(reply.clone()));
-    assert_eq!(world.store.dossier(second.id, &Scope::Anyone).await, Ok(None));
+    assert_eq!(world.store.aggregate(second.id, &Scope::Anyone).await, Ok(None));
     assert_eq!(world.store.find_reply(&keyed("k").key).await, Ok(Some(reply)));
     assert_eq!(world.store.find_reply(&keyed("other").key).await, Ok(None));
 }
@@ -74,7 +74,7 @@ pub async fn all_that_was_placed_at_once_is_there(world: World) {
     });
     for placing in many.collect::<Vec<_>>() {
         let Placed::New(placed) = placing.await.unwrap() else { panic!("no key was given") };
-        assert_eq!(world.dossier(placed.id).await.order, placed);
+        assert_eq!(world.aggregate(placed.id).await.order, placed);
     }
 }
 
@@ -83,9 +83,9 @@ pub async fn hostile_text_reads_back_without_nul(world: World) {
     mine.items[0].name = "a\"'; DROP TABLE orders; --\u{1F4A9}\\u0000\n".into();
     let named = mine.clone();
     world.store.place(mine.clone(), None).await.unwrap();
-    assert_eq!(world.dossier(mine.id).await.order.items, named.items);
+    assert_eq!(world.aggregate(mine.id).await.order.items, named.items);
     let mut nul = order("c-1");
     nul.items[0].name = "a\0b".into();
     world.store.place(nul.clone(), None).await.unwrap();
-    assert!(matches!(&*world.dossier(nul.id).await.order.items[0].name, "ab" | "a\0b"));
+    assert!(matches!(&*world.aggregate(nul.id).await.order.items[0].name, "ab" | "a\0b"));
 }

@@ -2,12 +2,13 @@
 
 use crate::proxy::{Cut, Proxy};
 use crate::world::{World, claim, order};
-use order_service::adapters::out::storage::migrate;
-use order_service::core::domain::dossier::Dossier;
+use order_service::adapters::outbound::storage::migrate;
 use order_service::core::domain::order::Order;
-use order_service::core::domain::task::TaskState;
-use order_service::core::ports::orders::{
-    Also, Decide, Hint, IdempotencyKey, KeyedOrder, OrderStore, Placed, Reads, Scope, StorageError,
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::task::TaskState;
+use order_service::core::ports::order_repository::{
+    Also, Decide, Hint, IdempotencyKey, KeyedOrder, LoadOptions, OrderStore, Placed, Scope,
+    StorageError,
 };
 use sqlx::{Connection, Executor, PgConnection};
 use std::sync::Arc;
@@ -54,8 +55,8 @@ async fn open_transactions(world: &World) -> i64 {
 }
 
 fn one_more() -> Decide {
-    Box::new(|dossier, _| {
-        dossier.tasks[0].attempts += 1;
+    Box::new(|aggregate, _| {
+        aggregate.tasks[0].attempts += 1;
         Also::default()
     })
 }
@@ -66,9 +67,13 @@ async fn a_lost_commit_is_found_out_and_never_repeated(world: World) {
     let id = world.queued(None).await.order_id;
     for (done, cut) in [Cut::After, Cut::Before, Cut::After, Cut::Before].into_iter().enumerate() {
         proxy.cut(cut);
-        assert_eq!(store.change(id, Reads::Dossier, one_more()).await, Ok(true), "{cut:?}");
+        assert_eq!(
+            store.change(id, LoadOptions::OrderAggregate, one_more()).await,
+            Ok(true),
+            "{cut:?}"
+        );
         assert!(proxy.has_cut());
-        let attempts = usize::try_from(world.dossier(id).await.tasks[0].attempts).unwrap();
+        let attempts = usize::try_from(world.aggregate(id).await.tasks[0].attempts).unwrap();
         assert_eq!(attempts, done + 1, "{cut:?}");
     }
 }
@@ -91,11 +96,11 @@ async fn a_placed_order_whose_answer_is_lost_is_placed_once(world: World) {
         plain.cut(cut);
         let placed = store.place(mine.clone(), None).await.unwrap();
         assert!(plain.has_cut());
-        assert_eq!(placed, Placed::New(world.dossier(mine.id).await.order), "{cut:?}");
+        assert_eq!(placed, Placed::New(world.aggregate(mine.id).await.order), "{cut:?}");
         let mine = order("c-1");
         commit.cut(cut);
         let placed = keyed_store.place(mine.clone(), Some(keyed(&format!("{cut:?}")))).await;
-        assert_eq!(placed, Ok(Placed::New(world.dossier(mine.id).await.order)), "{cut:?}");
+        assert_eq!(placed, Ok(Placed::New(world.aggregate(mine.id).await.order)), "{cut:?}");
         assert!(commit.has_cut());
     }
 }
@@ -122,14 +127,16 @@ async fn killed_connections_are_replaced(world: World) {
         let many: Vec<_> = (0..10)
             .map(|_| {
                 let store = Arc::clone(&world.store);
-                tokio::spawn(async move { store.change(id, Reads::Dossier, one_more()).await })
+                tokio::spawn(async move {
+                    store.change(id, LoadOptions::OrderAggregate, one_more()).await
+                })
             })
             .collect();
         for changing in many {
             assert_eq!(changing.await.unwrap(), Ok(true));
         }
     }
-    assert_eq!(world.dossier(id).await.tasks[0].attempts, 50);
+    assert_eq!(world.aggregate(id).await.tasks[0].attempts, 50);
 }
 
 async fn a_held_lock_is_unavailable_in_time_and_leaves_nothing_open(world: World) {
@@ -137,13 +144,13 @@ async fn a_held_lock_is_unavailable_in_time_and_leaves_nothing_open(world: World
     let store = world.another(&world.url, Duration::from_millis(300)).await;
     let mut holder = admin(&world).await;
     holder.execute("BEGIN; SELECT * FROM orders FOR UPDATE").await.unwrap();
-    let refused = store.change(id, Reads::Dossier, one_more()).await;
+    let refused = store.change(id, LoadOptions::OrderAggregate, one_more()).await;
     assert_eq!(refused, Err(StorageError::Unavailable));
-    assert!(store.dossier(id, &Scope::Anyone).await.unwrap().is_some(), "reads go on");
+    assert!(store.aggregate(id, &Scope::Anyone).await.unwrap().is_some(), "reads go on");
     holder.execute("ROLLBACK").await.unwrap();
     while open_transactions(&world).await > 0 {}
-    assert_eq!(store.change(id, Reads::Dossier, one_more()).await, Ok(true));
-    assert_eq!(world.dossier(id).await.tasks[0].attempts, 1);
+    assert_eq!(store.change(id, LoadOptions::OrderAggregate, one_more()).await, Ok(true));
+    assert_eq!(world.aggregate(id).await.tasks[0].attempts, 1);
 }
 
 async fn callers_without_a_connection_are_counted(world: World) {
@@ -154,7 +161,9 @@ async fn callers_without_a_connection_are_counted(world: World) {
     let callers: Vec<_> = (0..5)
         .map(|_| {
             let store = Arc::clone(&store);
-            tokio::spawn(async move { store.change(order, Reads::Dossier, one_more()).await })
+            tokio::spawn(async move {
+                store.change(order, LoadOptions::OrderAggregate, one_more()).await
+            })
         })
         .collect();
     let seen = || (store.connections().used, store.connections().waiting);
@@ -171,22 +180,22 @@ async fn callers_without_a_connection_are_counted(world: World) {
 async fn callers_that_go_away_leave_no_transaction_open(world: World) {
     let id = world.queued(None).await.order_id;
     for _ in 0..100 {
-        let mut leaving = Box::pin(world.store.change(id, Reads::Dossier, one_more()));
+        let mut leaving = Box::pin(world.store.change(id, LoadOptions::OrderAggregate, one_more()));
         for _ in 0..fastrand::u8(1..9) {
             tokio::select! { biased; _ = &mut leaving => break, () = tokio::task::yield_now() => {} }
         }
     }
     while open_transactions(&world).await > 0 {}
     // What had begun was finished, caller or not.
-    let dossier = world.dossier(id).await;
-    assert_eq!(i64::from(dossier.tasks[0].attempts) + 2, dossier.order.version);
+    let aggregate = world.aggregate(id).await;
+    assert_eq!(i64::from(aggregate.tasks[0].attempts) + 2, aggregate.order.version);
 }
 
 async fn instances_hint_at_each_others_tasks(world: World) {
     let other = world.another(&world.url, LONG).await;
     let heard = |hint, seen| {
         let other: Arc<dyn OrderStore> = Arc::clone(&other);
-        async move { tokio::time::timeout(LONG, other.hinted(hint, seen)).await.unwrap() }
+        async move { tokio::time::timeout(LONG, other.sync_requested(hint, seen)).await.unwrap() }
     };
     // It may not be listening yet: until it hears, say it again.
     let mut hearing = Box::pin(heard(Hint::TaskDue, 0));
@@ -197,7 +206,8 @@ async fn instances_hint_at_each_others_tasks(world: World) {
             break task;
         }
     };
-    let finish = |dossier: &mut Dossier, _: &_| dossier.tasks[0].state = TaskState::Failed;
+    let finish =
+        |aggregate: &mut OrderAggregate, _: &_| aggregate.tasks[0].state = TaskState::Failed;
     world.change(task.order_id, finish).await.unwrap();
     assert!(heard(Hint::TaskFinished, 0).await > 0);
 }
@@ -207,7 +217,7 @@ async fn a_task_of_a_newer_version_is_left_alone(world: World) {
     let newer = "UPDATE tasks SET kind = 'teleport_payment'";
     admin(&world).await.execute(newer).await.unwrap();
     assert_eq!(world.store.claim(&claim("i-1", &[(None, 9)])).await, Ok(vec![]));
-    assert_eq!(world.dossier(task.order_id).await.tasks, vec![]);
+    assert_eq!(world.aggregate(task.order_id).await.tasks, vec![]);
     assert_eq!(world.store.task(task.id, &Scope::Anyone).await, Ok(None));
     assert_eq!(world.store.task_stats().await, Ok(vec![]));
 }

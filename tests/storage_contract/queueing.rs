@@ -1,16 +1,18 @@
 //! The bounded queue of payments that nobody could take.
 
 use crate::world::{START, World, lease, task};
-use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::OrderId;
-use order_service::core::domain::task::{Reason, TaskKind, TaskState};
-use order_service::core::ports::orders::{Also, OrderStore, Reads, Scene, decide};
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::task::{Reason, TaskKind, TaskState};
+use order_service::core::ports::order_repository::{
+    Also, LoadOptions, OrderStore, TxContext, decide,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
 async fn waiting(store: &dyn OrderStore, id: OrderId, up_to: u64) -> u64 {
-    let count = |_: &mut Dossier, scene: &Scene| (scene.waiting, Also::default());
-    decide(store, id, Reads::QueueLength { up_to }, count).await.unwrap().unwrap().unwrap()
+    let count = |_: &mut OrderAggregate, scene: &TxContext| (scene.waiting, Also::default());
+    decide(store, id, LoadOptions::QueueLength { up_to }, count).await.unwrap().unwrap().unwrap()
 }
 
 pub async fn the_queue_counts_what_waits_for_a_provider(world: World) {
@@ -28,9 +30,9 @@ pub async fn the_queue_counts_what_waits_for_a_provider(world: World) {
         .await
         .unwrap();
     world
-        .change(runs.order_id, |dossier, _| {
-            dossier.tasks[0].state = TaskState::Running;
-            dossier.tasks[0].lease = Some(lease("i", START + Duration::from_secs(9)));
+        .change(runs.order_id, |aggregate, _| {
+            aggregate.tasks[0].state = TaskState::Running;
+            aggregate.tasks[0].lease = Some(lease("i", START + Duration::from_secs(9)));
         })
         .await
         .unwrap();
@@ -48,8 +50,8 @@ pub async fn what_waited_keeps_its_place_while_it_is_tried_again(world: World) {
     let me = world.placed("c-1").await.id;
     for (reason, counts) in [(Reason::BreakerOpen, 1), (Reason::OutcomeUnknown, 0)] {
         world
-            .change(waits, move |dossier, _| {
-                let task = &mut dossier.tasks[0];
+            .change(waits, move |aggregate, _| {
+                let task = &mut aggregate.tasks[0];
                 task.reason = Some(reason);
                 task.state = TaskState::Running;
                 task.lease = Some(lease("i", START + Duration::from_secs(9)));
@@ -76,14 +78,14 @@ pub async fn a_queue_of_five_takes_five_of_many_at_once(world: World) {
         let id = world.placed("c-1").await.id;
         let store = Arc::clone(&world.store);
         joining.push(async move {
-            let join = move |dossier: &mut Dossier, scene: &Scene| {
+            let join = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
                 let free = scene.waiting.unwrap() < 5;
                 if free {
-                    dossier.tasks.push(task(id, TaskKind::RegisterPayment, START));
+                    aggregate.tasks.push(task(id, TaskKind::RegisterPayment, START));
                 }
                 (free, Also::default())
             };
-            decide(&*store, id, Reads::QueueLength { up_to: 5 }, join).await.unwrap().unwrap()
+            decide(&*store, id, LoadOptions::QueueLength { up_to: 5 }, join).await.unwrap().unwrap()
         });
     }
     let joining: Vec<_> = joining.into_iter().map(tokio::spawn).collect();

@@ -1,13 +1,13 @@
 //! Wrong decisions: the database names the rule and nothing of them holds.
 
 use crate::world::{START, World, registration, task};
-use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::OrderId;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::order::OrderStatus;
-use order_service::core::domain::registration::Provider;
-use order_service::core::domain::task::{TaskKind, TaskState};
-use order_service::core::ports::orders::{Also, Reads, StorageError};
+use order_service::core::domain::provider::Provider;
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::task::{TaskKind, TaskState};
+use order_service::core::ports::order_repository::{Also, LoadOptions, StorageError};
 use std::sync::Arc;
 
 /// Nothing of the decision holds, also not the part that would have been allowed.
@@ -15,15 +15,15 @@ async fn refused(
     world: &World,
     id: OrderId,
     rule: &'static str,
-    mut wrong: impl FnMut(&mut Dossier) + Send + 'static,
+    mut wrong: impl FnMut(&mut OrderAggregate) + Send + 'static,
 ) {
-    let before = world.dossier(id).await;
-    let decision = move |dossier: &mut Dossier, _: &_| {
-        dossier.order.status = OrderStatus::Cancelled;
-        wrong(dossier);
+    let before = world.aggregate(id).await;
+    let decision = move |aggregate: &mut OrderAggregate, _: &_| {
+        aggregate.order.status = OrderStatus::Cancelled;
+        wrong(aggregate);
     };
     assert_eq!(world.change(id, decision).await, Err(StorageError::Corrupt(rule)));
-    assert_eq!(world.dossier(id).await, before);
+    assert_eq!(world.aggregate(id).await, before);
 }
 
 pub async fn a_second_registration_that_may_be_alive_is_refused(world: World) {
@@ -32,8 +32,8 @@ pub async fn a_second_registration_that_may_be_alive_is_refused(world: World) {
         .change(id, move |d, _| d.registrations.push(registration(id, Provider::Sber, 1)))
         .await
         .unwrap();
-    refused(&world, id, "registrations_one_alive", move |dossier| {
-        dossier.registrations.push(registration(id, Provider::OdnaKassa, 2));
+    refused(&world, id, "registrations_one_alive", move |aggregate| {
+        aggregate.registrations.push(registration(id, Provider::OdnaKassa, 2));
     })
     .await;
 }
@@ -45,33 +45,34 @@ pub async fn a_number_is_never_given_twice(world: World) {
         .change(first, move |d, _| d.registrations.push(registration(first, Provider::Sber, 1)))
         .await
         .unwrap();
-    refused(&world, second, "registrations_one_number", move |dossier| {
-        dossier.registrations.push(registration(first, Provider::Sber, 1));
+    refused(&world, second, "registrations_one_number", move |aggregate| {
+        aggregate.registrations.push(registration(first, Provider::Sber, 1));
     })
     .await;
 }
 
 pub async fn a_second_unfinished_task_of_a_kind_is_refused(world: World) {
     let first = world.queued(None).await;
-    refused(&world, first.order_id, "tasks_one_unfinished", move |dossier| {
-        dossier.tasks.push(task(first.order_id, first.kind, START));
+    refused(&world, first.order_id, "tasks_one_unfinished", move |aggregate| {
+        aggregate.tasks.push(task(first.order_id, first.kind, START));
     })
     .await;
 }
 
 pub async fn a_running_task_without_a_lease_is_refused(world: World) {
     let id = world.queued(None).await.order_id;
-    refused(&world, id, "tasks_lease", |dossier| dossier.tasks[0].state = TaskState::Running).await;
+    refused(&world, id, "tasks_lease", |aggregate| aggregate.tasks[0].state = TaskState::Running)
+        .await;
 }
 
 pub async fn nothing_is_ever_taken_away(world: World) {
     let id = world.queued(None).await.order_id;
-    refused(&world, id, "append_only", |dossier| dossier.tasks.clear()).await;
+    refused(&world, id, "append_only", |aggregate| aggregate.tasks.clear()).await;
     world
         .change(id, move |d, _| d.registrations.push(registration(id, Provider::Sber, 1)))
         .await
         .unwrap();
-    refused(&world, id, "append_only", |dossier| dossier.registrations.clear()).await;
+    refused(&world, id, "append_only", |aggregate| aggregate.registrations.clear()).await;
 }
 
 pub async fn what_was_bought_never_changes(world: World) {
@@ -93,23 +94,23 @@ pub async fn a_wrong_decision_harms_no_neighbour(world: World) {
         let store = Arc::clone(&world.store);
         deciding.push((id, place % 10 == 3, async move {
             let wrong = place % 10 == 3;
-            let decision = Box::new(move |dossier: &mut Dossier, _: &_| {
-                dossier.tasks.push(task(id, TaskKind::SyncPayment, START));
+            let decision = Box::new(move |aggregate: &mut OrderAggregate, _: &_| {
+                aggregate.tasks.push(task(id, TaskKind::SyncPayment, START));
                 if wrong {
-                    dossier.tasks.push(task(id, TaskKind::SyncPayment, START));
+                    aggregate.tasks.push(task(id, TaskKind::SyncPayment, START));
                 }
                 Also::default()
             });
-            store.change(id, Reads::Dossier, decision).await
+            store.change(id, LoadOptions::OrderAggregate, decision).await
         }));
     }
     let deciding: Vec<_> =
         deciding.into_iter().map(|(id, wrong, run)| (id, wrong, tokio::spawn(run))).collect();
     for (id, wrong, run) in deciding {
-        let tasks = world.dossier(id).await.tasks.len();
+        let tasks = world.aggregate(id).await.tasks.len();
         let expected =
             if wrong { Err(StorageError::Corrupt("tasks_one_unfinished")) } else { Ok(true) };
         assert_eq!(run.await.unwrap(), expected, "{tasks}");
-        assert_eq!(world.dossier(id).await.tasks.len(), usize::from(!wrong));
+        assert_eq!(world.aggregate(id).await.tasks.len(), usize::from(!wrong));
     }
 }

@@ -1,10 +1,10 @@
 //! What only SQLite has to show: one file, and a process that may die at any moment.
 
 use crate::world::{World, claim, order};
-use order_service::adapters::out::storage::{Settings, connect, migrate};
-use order_service::core::domain::dossier::Dossier;
+use order_service::adapters::outbound::storage::{Settings, connect, migrate};
 use order_service::core::domain::ids::OrderId;
-use order_service::core::ports::orders::{Also, Reads, Scope, StorageError};
+use order_service::core::payment::OrderAggregate;
+use order_service::core::ports::order_repository::{Also, LoadOptions, Scope, StorageError};
 use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -53,7 +53,7 @@ async fn what_was_answered_survives_the_death_of_the_process() {
     victim.wait().unwrap();
     assert!(answered.len() >= 300, "{}", answered.len());
     for id in answered {
-        world.dossier(id).await;
+        world.aggregate(id).await;
     }
     let mut file = SqliteConnection::connect(&world.url).await.unwrap();
     let sound: String =
@@ -69,17 +69,17 @@ async fn two_processes_on_one_file_lose_no_update() {
     let many = (0..40).map(|place| {
         let store = if place % 2 == 0 { Arc::clone(&world.store) } else { Arc::clone(&other) };
         tokio::spawn(async move {
-            let more = Box::new(|dossier: &mut Dossier, _: &_| {
-                dossier.tasks[0].attempts += 1;
+            let more = Box::new(|aggregate: &mut OrderAggregate, _: &_| {
+                aggregate.tasks[0].attempts += 1;
                 Also::default()
             });
-            store.change(id, Reads::Dossier, more).await.unwrap()
+            store.change(id, LoadOptions::OrderAggregate, more).await.unwrap()
         })
     });
     for changing in many.collect::<Vec<_>>() {
         changing.await.unwrap();
     }
-    assert_eq!(world.dossier(id).await.tasks[0].attempts, 40);
+    assert_eq!(world.aggregate(id).await.tasks[0].attempts, 40);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -95,7 +95,7 @@ async fn a_locked_file_is_unavailable_in_time_and_works_again_by_itself() {
     lock.execute("ROLLBACK").await.unwrap();
     while store.ping().await.is_err() {}
     // What was answered with an error is not there, also not later.
-    assert_eq!(store.dossier(mine.id, &Scope::Anyone).await, Ok(None));
+    assert_eq!(store.aggregate(mine.id, &Scope::Anyone).await, Ok(None));
     store.place(mine, None).await.unwrap();
 }
 
@@ -106,7 +106,7 @@ async fn a_task_of_a_newer_version_is_left_alone() {
     let mut file = SqliteConnection::connect(&world.url).await.unwrap();
     file.execute("UPDATE tasks SET kind = 'teleport_payment'").await.unwrap();
     assert_eq!(world.store.claim(&claim("i-1", &[(None, 9)])).await, Ok(vec![]));
-    assert_eq!(world.dossier(task.order_id).await.tasks, vec![]);
+    assert_eq!(world.aggregate(task.order_id).await.tasks, vec![]);
     assert_eq!(world.store.task(task.id, &Scope::Anyone).await, Ok(None));
     assert_eq!(world.store.task_stats().await, Ok(vec![]));
 }

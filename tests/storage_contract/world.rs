@@ -1,20 +1,19 @@
 //! A store of each sort, a clock that the test turns, and things to put into the store.
 
-use order_service::adapters::out::storage::{MemoryStore, Settings, connect, migrate};
-use order_service::core::domain::dossier::Dossier;
+use order_service::adapters::outbound::storage::{MemoryStore, Settings, connect, migrate};
 use order_service::core::domain::ids::{
     CustomerId, InstanceId, LeaseToken, OrderId, ProductId, TaskId,
 };
 use order_service::core::domain::money::Money;
 use order_service::core::domain::order::{Item, Order};
-use order_service::core::domain::registration::{
-    Provider, ProviderNumber, Registration, RegistrationState,
-};
-use order_service::core::domain::task::{Lease, Task, TaskKind, TaskState};
+use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::registration::{Registration, RegistrationState};
+use order_service::core::payment::task::{Lease, Task, TaskKind, TaskState};
 use order_service::core::ports::clock::Clock;
-use order_service::core::ports::orders::{
-    Also, ClaimRequest, OrderStore, Placed, Reads, Scene, Scope, StorageError, decide,
+use order_service::core::ports::order_repository::{
+    Also, ClaimRequest, LoadOptions, OrderStore, Placed, Scope, StorageError, TxContext, decide,
 };
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use std::any::Any;
@@ -106,21 +105,21 @@ impl World {
         }
     }
 
-    pub async fn dossier(&self, id: OrderId) -> Dossier {
-        self.store.dossier(id, &Scope::Anyone).await.unwrap().unwrap()
+    pub async fn aggregate(&self, id: OrderId) -> OrderAggregate {
+        self.store.aggregate(id, &Scope::Anyone).await.unwrap().unwrap()
     }
 
     /// Runs a decision that keeps nothing else.
     pub async fn change(
         &self,
         id: OrderId,
-        mut change: impl FnMut(&mut Dossier, &Scene) + Send + 'static,
+        mut change: impl FnMut(&mut OrderAggregate, &TxContext) + Send + 'static,
     ) -> Result<Option<()>, StorageError> {
-        let decision = move |dossier: &mut Dossier, scene: &Scene| {
-            change(dossier, scene);
+        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
+            change(aggregate, scene);
             ((), Also::default())
         };
-        decide(&*self.store, id, Reads::Dossier, decision).await
+        decide(&*self.store, id, LoadOptions::OrderAggregate, decision).await
     }
 
     /// An order with one queued task, due at once.
@@ -129,7 +128,9 @@ impl World {
         let mut task = task(order.id, TaskKind::RegisterPayment, self.now());
         task.lane = lane;
         let stored = task.clone();
-        self.change(order.id, move |dossier, _| dossier.tasks.push(stored.clone())).await.unwrap();
+        self.change(order.id, move |aggregate, _| aggregate.tasks.push(stored.clone()))
+            .await
+            .unwrap();
         task
     }
 }

@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// Reads until what was cached is no longer fresh.
+    /// LoadOptions until what was cached is no longer fresh.
     pub async fn until_stale(&self, path: &str) -> Reply {
         let end = Instant::now() + PATIENCE;
         loop {

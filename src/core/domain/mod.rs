@@ -1,14 +1,7 @@
-//! Pure facts and rules: no async, no clock, no I/O.
+//! Values and entities that every room may name: valid by their types, and without a look at the world.
 
 pub mod ids;
 pub mod money;
-pub mod timestamp;
-
 pub mod order;
-pub mod registration;
-pub mod report;
-pub mod task;
-
-pub mod policy;
-
-pub mod dossier;
+pub mod provider;
+pub mod timestamp;

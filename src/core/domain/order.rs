@@ -72,7 +72,7 @@ pub struct Order {
     pub total: Money,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Grows by one with every stored change of the dossier (optimistic concurrency).
+    /// Grows by one with every stored change of the aggregate (optimistic concurrency).
     pub version: i64,
 }
 

@@ -2,8 +2,8 @@
 
 use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
-use crate::core::domain::registration::Provider;
-use crate::core::domain::task::TaskKind;
+use crate::core::domain::provider::Provider;
+use crate::core::payment::task::TaskKind;
 use crate::core::ports::unavailable::{Cause, System};
 use std::fmt;
 use std::sync::Arc;

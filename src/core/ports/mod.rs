@@ -11,7 +11,4 @@ pub mod recommendations;
 
 pub mod clock;
 pub mod events;
-pub mod orders;
-
-pub mod systems;
-pub mod traffic;
+pub mod order_repository;

@@ -1,9 +1,9 @@
 //! What a payment system can do for an order, and the ways in which it can fail to.
 
 use crate::core::domain::money::Money;
-use crate::core::domain::registration::{Provider, ProviderNumber};
-pub use crate::core::domain::report::{PaymentReport, ReportedStatus};
+use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
+pub use crate::core::payment::report::{PaymentReport, ReportedStatus};
 use crate::core::ports::call::Call;
 use crate::core::ports::unavailable::{Cause, NoAnswer, System};
 use std::fmt;

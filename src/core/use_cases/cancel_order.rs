@@ -1,14 +1,16 @@
 //! Cancel an order: at once while nothing can be paid, else after its registration was taken back.
 
-use crate::core::domain::dossier::step::{Round, Step};
-use crate::core::domain::dossier::{Asker, Cancelled, Dossier};
 use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
-use crate::core::domain::task::TaskState;
+use crate::core::engine::run::{Begun, LOOK_AGAIN, Reply, Rested, Run, RunTasks};
+use crate::core::payment::effect::{Round, Step};
+use crate::core::payment::task::TaskState;
+use crate::core::payment::{Asker, Cancelled, OrderAggregate};
 use crate::core::ports::call::Call;
 use crate::core::ports::events::Event;
-use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, decide};
-use crate::core::use_cases::run_tasks::{Begun, LOOK_AGAIN, Reply, Rested, Run, RunTasks};
+use crate::core::ports::order_repository::{
+    Also, LoadOptions, Scope, StorageError, TxContext, decide,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -87,19 +89,19 @@ impl CancelOrder {
         let desk = self.tasks.desk(task_id, token, Round::default());
         let scope = ask.scope.clone();
         let trace = ask.call.trace.as_ref().map(ToString::to_string);
-        let decision = move |dossier: &mut Dossier, scene: &Scene| {
-            if !scope.allows(&dossier.order.customer_id) {
+        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
+            if !scope.allows(&aggregate.order.customer_id) {
                 return (None, Also::default());
             }
             let turn = desk.turn(scene, true);
-            let from = dossier.order.status;
-            let ended = dossier.visible_task().map(|task| task.id);
+            let from = aggregate.order.status;
+            let ended = aggregate.visible_task().map(|task| task.id);
             let cancelled =
-                dossier.cancel(&Asker { turn, return_url: None, trace: trace.as_deref() });
-            (Some((cancelled, from, dossier.order.status, ended)), Also::default())
+                aggregate.cancel(&Asker { turn, return_url: None, trace: trace.as_deref() });
+            (Some((cancelled, from, aggregate.order.status, ended)), Also::default())
         };
         let (cancelled, from, to, ended) =
-            decide(self.tasks.store.as_ref(), ask.order_id, Reads::Dossier, decision)
+            decide(self.tasks.store.as_ref(), ask.order_id, LoadOptions::OrderAggregate, decision)
                 .await?
                 .flatten()
                 .ok_or(CancelError::NotFound)?;

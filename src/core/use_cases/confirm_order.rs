@@ -1,19 +1,21 @@
 //! Confirm an order: make it payable, now if a payment system answers in time, later if not.
 
-use crate::core::domain::dossier::step::{Round, Step};
-use crate::core::domain::dossier::{Asker, Confirmed, Dossier};
 use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
-use crate::core::domain::registration::Provider;
-use crate::core::domain::task::{TaskError, TaskState};
-use crate::core::ports::call::Call;
-use crate::core::ports::events::Event;
-use crate::core::ports::orders::{Also, Reads, Scene, Scope, StorageError, TaskQuery, decide};
-use crate::core::ports::payment::PaymentSystemUnavailableError;
-use crate::core::use_cases::run_tasks::{
+use crate::core::domain::provider::Provider;
+use crate::core::engine::failpoint::{Failpoint, reach};
+use crate::core::engine::run::{
     Begun, Client, LOOK_AGAIN, Reply, Rested, Run, RunTasks, TOO_SHORT,
 };
-use crate::core::use_cases::waypoint::{Waypoint, reach};
+use crate::core::payment::effect::{Round, Step};
+use crate::core::payment::task::{TaskError, TaskState};
+use crate::core::payment::{Asker, Confirmed, OrderAggregate};
+use crate::core::ports::call::Call;
+use crate::core::ports::events::Event;
+use crate::core::ports::order_repository::{
+    Also, LoadOptions, Scope, StorageError, TaskQuery, TxContext, decide,
+};
+use crate::core::ports::payment::PaymentSystemUnavailableError;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -97,7 +99,7 @@ impl ConfirmOrder {
                 return;
             }
         };
-        reach(Waypoint::AfterAccept);
+        reach(Failpoint::AfterAccept);
         let client = Client::new(ask.call.deadline);
         let run = Run {
             order_id: ask.order_id,
@@ -130,22 +132,22 @@ impl ConfirmOrder {
     ) -> Result<Accepted, ConfirmError> {
         let desk = self.tasks.desk(task_id, token, Round::default());
         let reads = if ask.respond_async {
-            Reads::QueueLength { up_to: self.tasks.policy.queue_max }
+            LoadOptions::QueueLength { up_to: self.tasks.policy.queue_max }
         } else {
-            Reads::Dossier
+            LoadOptions::OrderAggregate
         };
         let (scope, respond_async) = (ask.scope.clone(), ask.respond_async);
         let return_url = ask.return_url.clone();
         let trace = ask.call.trace.as_ref().map(ToString::to_string);
-        let decision = move |dossier: &mut Dossier, scene: &Scene| {
-            if !scope.allows(&dossier.order.customer_id) {
+        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
+            if !scope.allows(&aggregate.order.customer_id) {
                 return (None, Also::default());
             }
             let turn = desk.turn(scene, true);
             let asker = Asker { turn, return_url: return_url.as_deref(), trace: trace.as_deref() };
-            let from = dossier.order.status;
-            let confirmed = dossier.confirm(&asker, respond_async);
-            (Some((confirmed, from, dossier.order.status)), Also::default())
+            let from = aggregate.order.status;
+            let confirmed = aggregate.confirm(&asker, respond_async);
+            (Some((confirmed, from, aggregate.order.status)), Also::default())
         };
         let store = self.tasks.store.as_ref();
         let (confirmed, from, to) = decide(store, ask.order_id, reads, decision)

@@ -12,9 +12,3 @@ pub mod operate_tasks;
 pub mod poll_task;
 pub mod receive_callback;
 pub mod refund_order;
-pub mod run_tasks;
-
-pub mod payment_router;
-mod tell;
-pub mod watch;
-pub mod waypoint;

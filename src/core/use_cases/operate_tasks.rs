@@ -1,15 +1,15 @@
 //! The operator's way out: see tasks, let them run, give them up, answer what only a person can.
 //! Everything done by hand is kept in the same transaction, with its reason.
 
-use crate::core::domain::dossier::step::{Round, Turn};
-use crate::core::domain::dossier::{Dossier, OperatorFinding, OperatorRefused};
 use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
-use crate::core::domain::registration::ProviderNumber;
-use crate::core::domain::task::Task;
-use crate::core::ports::orders::{
-    Also, AuditEntry, Reads, Scene, Scope, StorageError, TaskQuery, decide,
+use crate::core::domain::provider::ProviderNumber;
+use crate::core::engine::run::RunTasks;
+use crate::core::payment::effect::{Round, Turn};
+use crate::core::payment::task::Task;
+use crate::core::payment::{OperatorFinding, OperatorRefused, OrderAggregate};
+use crate::core::ports::order_repository::{
+    Also, AuditEntry, LoadOptions, Scope, StorageError, TaskQuery, TxContext, decide,
 };
-use crate::core::use_cases::run_tasks::RunTasks;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -52,8 +52,8 @@ impl OperateTasks {
     ///
     /// # Errors
     /// The storage cannot answer.
-    pub async fn show(&self, order: OrderId) -> Result<Option<Dossier>, StorageError> {
-        self.tasks.store.dossier(order, &Scope::Anyone).await
+    pub async fn show(&self, order: OrderId) -> Result<Option<OrderAggregate>, StorageError> {
+        self.tasks.store.aggregate(order, &Scope::Anyone).await
     }
 
     /// # Errors
@@ -63,12 +63,12 @@ impl OperateTasks {
         let order_id = view.ok_or(OperateError::NotFound)?.task.order_id;
         let token = LeaseToken::new(self.tasks.entropy.bits());
         let desk = self.tasks.desk(task_id, token, Round::default());
-        let decision = move |dossier: &mut Dossier, scene: &Scene| {
-            let done = operate(dossier, task_id, &operation, &desk.turn(scene, false));
+        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
+            let done = operate(aggregate, task_id, &operation, &desk.turn(scene, false));
             let audit = done.is_ok().then(|| operation.audit(task_id));
             (done, Also { audit, ..Also::default() })
         };
-        decide(self.tasks.store.as_ref(), order_id, Reads::Dossier, decision)
+        decide(self.tasks.store.as_ref(), order_id, LoadOptions::OrderAggregate, decision)
             .await?
             .ok_or(OperateError::NotFound)??;
         self.tasks.watch.changed(task_id);
@@ -78,16 +78,16 @@ impl OperateTasks {
 }
 
 fn operate(
-    dossier: &mut Dossier,
+    aggregate: &mut OrderAggregate,
     task: TaskId,
     operation: &Operation,
     turn: &Turn<'_>,
 ) -> Result<(), OperatorRefused> {
     match operation {
-        Operation::Retry => dossier.operator_retry(task, turn),
-        Operation::Cancel => dossier.operator_cancel(task),
+        Operation::Retry => aggregate.operator_retry(task, turn),
+        Operation::Cancel => aggregate.operator_cancel(task),
         Operation::Resolve { finding, number, .. } => {
-            dossier.operator_resolve(*finding, number.as_ref(), turn)
+            aggregate.operator_resolve(*finding, number.as_ref(), turn)
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::core::ports::call::Call;
 use crate::core::ports::catalog::{CatalogError, CatalogPort, CatalogUnavailableError, Offer};
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::{Event, Events};
-use crate::core::ports::orders::{KeyedOrder, OrderStore, Placed, StorageError};
+use crate::core::ports::order_repository::{KeyedOrder, OrderStore, Placed, StorageError};
 use crate::core::ports::unavailable::Cause;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::sync::Arc;

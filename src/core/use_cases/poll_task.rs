@@ -1,8 +1,8 @@
 //! Show a task, waiting for its end as long as the client likes to.
 
 use crate::core::domain::ids::TaskId;
-use crate::core::ports::orders::{OrderStore, Scope, StorageError, TaskView};
-use crate::core::use_cases::watch::TaskWatch;
+use crate::core::engine::task_watch::TaskWatch;
+use crate::core::ports::order_repository::{OrderStore, Scope, StorageError, TaskView};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};

@@ -1,12 +1,14 @@
 //! Receive a callback: verify, keep, commit, answer; the truth is then asked for, never believed.
 
-use crate::core::domain::dossier::Dossier;
 use crate::core::domain::ids::{OrderId, TaskId};
-use crate::core::domain::registration::Provider;
+use crate::core::domain::provider::Provider;
+use crate::core::engine::run::RunTasks;
+use crate::core::payment::OrderAggregate;
 use crate::core::ports::clock::Clock;
-use crate::core::ports::orders::{Also, InboxEntry, Reads, Scene, StorageError, decide};
+use crate::core::ports::order_repository::{
+    Also, InboxEntry, LoadOptions, StorageError, TxContext, decide,
+};
 use crate::core::ports::payment::{Callback, CallbackError, RawCallback};
-use crate::core::use_cases::run_tasks::RunTasks;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -63,13 +65,13 @@ impl ReceiveCallback {
     ) -> Result<(), ReceiveError> {
         let entropy = Arc::clone(&self.tasks.entropy);
         let max_age = self.tasks.policy.max_age;
-        let decision = move |dossier: &mut Dossier, scene: &Scene| {
+        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
             let spare = TaskId::new(entropy.bits());
-            dossier.hint(provider, &callback.number, scene.now, spare, max_age);
+            aggregate.hint(provider, &callback.number, scene.now, spare, max_age);
             let inbox = callback.signed.then(|| entry(provider, &callback));
             ((), Also { inbox, ..Also::default() })
         };
-        decide(self.tasks.store.as_ref(), order_id, Reads::Dossier, decision).await?;
+        decide(self.tasks.store.as_ref(), order_id, LoadOptions::OrderAggregate, decision).await?;
         self.tasks.watch.work_is_due();
         Ok(())
     }

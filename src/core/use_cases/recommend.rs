@@ -2,11 +2,11 @@
 //! a shop without hints is better than a shop that waits for them.
 
 use crate::core::domain::ids::CustomerId;
+use crate::core::engine::narrate;
 use crate::core::ports::call::Call;
 use crate::core::ports::events::{Event, Events, FallbackKind};
 use crate::core::ports::recommendations::{Recommendation, RecommendationsPort};
 use crate::core::ports::unavailable::{Cause, System};
-use crate::core::use_cases::tell;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Recommend {
         }
         let (system, kind) = (System::Recommendations, FallbackKind::Default);
         self.events.record(&Event::Fallback { system, kind, cause });
-        tell::fallback("default", system, cause);
+        narrate::fallback("default", system, cause);
         Ok(Recommended { items: Vec::new(), degraded: true })
     }
 }

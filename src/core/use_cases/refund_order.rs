@@ -1,16 +1,16 @@
 //! Refund an order, whole or in part: one refund of an order at a time.
 
-use crate::core::domain::dossier::step::{Round, Step};
-use crate::core::domain::dossier::{Asker, Dossier, RefundAsked};
 use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
 use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
-use crate::core::domain::task::TaskState;
+use crate::core::engine::run::{Begun, LOOK_AGAIN, Reply, Rested, Run, RunTasks};
+use crate::core::payment::effect::{Round, Step};
+use crate::core::payment::task::TaskState;
+use crate::core::payment::{Asker, OrderAggregate, RefundAsked};
 use crate::core::ports::call::Call;
-use crate::core::ports::orders::{
-    Also, IdempotencyKey, KeptReply, Reads, Scene, Scope, StorageError, decide,
+use crate::core::ports::order_repository::{
+    Also, IdempotencyKey, KeptReply, LoadOptions, Scope, StorageError, TxContext, decide,
 };
-use crate::core::use_cases::run_tasks::{Begun, LOOK_AGAIN, Reply, Rested, Run, RunTasks};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,20 +126,21 @@ impl RefundOrder {
         let desk = self.tasks.desk(task_id, token, Round::default());
         let Refund { order_id, scope, amount, keyed, call } = ask;
         let trace = call.trace.as_ref().map(ToString::to_string);
-        let decision = move |dossier: &mut Dossier, scene: &Scene| {
-            if !scope.allows(&dossier.order.customer_id) {
+        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
+            if !scope.allows(&aggregate.order.customer_id) {
                 return (None, Also::default());
             }
             let turn = desk.turn(scene, true);
             let asker = Asker { turn, return_url: None, trace: trace.as_deref() };
-            let asked = dossier.refund(&asker, amount);
+            let asked = aggregate.refund(&asker, amount);
             let reply = keyed.as_ref().and_then(|keyed| keyed.reply(&asked, task_id));
             (Some(asked), Also { reply, ..Also::default() })
         };
-        let asked = decide(self.tasks.store.as_ref(), order_id, Reads::Dossier, decision)
-            .await?
-            .flatten()
-            .ok_or(RefundError::NotFound)?;
+        let asked =
+            decide(self.tasks.store.as_ref(), order_id, LoadOptions::OrderAggregate, decision)
+                .await?
+                .flatten()
+                .ok_or(RefundError::NotFound)?;
         match asked {
             RefundAsked::Begun(step) => Ok(step),
             RefundAsked::InProgress => Err(RefundError::InProgress),

@@ -1,8 +1,8 @@
 //! Show one order, or a page of them. Another's order does not exist.
 
-use crate::core::domain::dossier::Dossier;
 use crate::core::domain::ids::OrderId;
-use crate::core::ports::orders::{OrderQuery, OrderStore, Scope, StorageError};
+use crate::core::payment::OrderAggregate;
+use crate::core::ports::order_repository::{OrderQuery, OrderStore, Scope, StorageError};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -13,8 +13,12 @@ pub struct ShowOrder {
 impl ShowOrder {
     /// # Errors
     /// The storage cannot answer.
-    pub async fn run(&self, id: OrderId, scope: &Scope) -> Result<Option<Dossier>, StorageError> {
-        self.store.dossier(id, scope).await
+    pub async fn run(
+        &self,
+        id: OrderId,
+        scope: &Scope,
+    ) -> Result<Option<OrderAggregate>, StorageError> {
+        self.store.aggregate(id, scope).await
     }
 
     /// Newest first. One more than `limit` is never returned: ask with `limit + 1` to learn whether
@@ -26,7 +30,7 @@ impl ShowOrder {
         &self,
         query: &OrderQuery,
         scope: &Scope,
-    ) -> Result<Vec<Dossier>, StorageError> {
+    ) -> Result<Vec<OrderAggregate>, StorageError> {
         self.store.list(query, scope).await
     }
 }

@@ -1,14 +1,14 @@
 //! A store that can be taken away.
 
-use order_service::adapters::out::storage::MemoryStore;
-use order_service::core::domain::dossier::Dossier;
+use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
 use order_service::core::domain::order::Order;
-use order_service::core::domain::registration::{Provider, ProviderNumber};
-use order_service::core::domain::task::Task;
-use order_service::core::ports::orders::{
-    ClaimRequest, Claimed, Decide, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder, OrderQuery,
-    OrderStore, Placed, Reads, Scope, StorageError, TaskQuery, TaskStat, TaskView,
+use order_service::core::domain::provider::{Provider, ProviderNumber};
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::task::Task;
+use order_service::core::ports::order_repository::{
+    ClaimRequest, Claimed, Decide, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder, LoadOptions,
+    OrderQuery, OrderStore, Placed, Scope, StorageError, TaskQuery, TaskStat, TaskView,
 };
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -48,19 +48,27 @@ impl OrderStore for Cable {
     async fn change(
         &self,
         id: OrderId,
-        reads: Reads,
+        reads: LoadOptions,
         decide: Decide,
     ) -> Result<bool, StorageError> {
         self.check()?;
         self.store.change(id, reads, decide).await
     }
 
-    async fn dossier(&self, id: OrderId, scope: &Scope) -> Result<Option<Dossier>, StorageError> {
+    async fn aggregate(
+        &self,
+        id: OrderId,
+        scope: &Scope,
+    ) -> Result<Option<OrderAggregate>, StorageError> {
         self.check()?;
-        self.store.dossier(id, scope).await
+        self.store.aggregate(id, scope).await
     }
 
-    async fn list(&self, query: &OrderQuery, scope: &Scope) -> Result<Vec<Dossier>, StorageError> {
+    async fn list(
+        &self,
+        query: &OrderQuery,
+        scope: &Scope,
+    ) -> Result<Vec<OrderAggregate>, StorageError> {
         self.check()?;
         self.store.list(query, scope).await
     }

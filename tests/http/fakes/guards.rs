@@ -1,9 +1,9 @@
 //! Guards that only show themselves, and a counter at the door.
 
-use order_service::core::ports::systems::{
+use order_service::adapters::observe::systems::{
     BreakerMode, BreakerState, BreakerView, BulkheadView, SystemControl, SystemView, WindowView,
 };
-use order_service::core::ports::traffic::{Exchange, Shed, Traffic};
+use order_service::adapters::observe::traffic::{Exchange, Shed, Traffic};
 use order_service::core::ports::unavailable::System;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

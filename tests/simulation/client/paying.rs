@@ -5,12 +5,12 @@ use crate::simulation::bank;
 use crate::simulation::instance::Instance;
 use crate::simulation::payer;
 use crate::simulation::port::{exact, number_of};
-use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::TaskId;
 use order_service::core::domain::order::OrderStatus;
-use order_service::core::domain::registration::Provider;
-use order_service::core::domain::task::{Reason, TaskState};
-use order_service::core::ports::orders::{OrderStore, Scope};
+use order_service::core::domain::provider::Provider;
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::task::{Reason, TaskState};
+use order_service::core::ports::order_repository::{OrderStore, Scope};
 use order_service::core::use_cases::confirm_order::{Confirm, ConfirmError, Confirmation};
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,7 +148,7 @@ impl Client {
             let _ = reply.send(server.show.run(order, &Scope::Anyone).await);
         });
         match instance.answer(answer).await?.ok()? {
-            Some(dossier) => self.sees(&dossier),
+            Some(aggregate) => self.sees(&aggregate),
             None => {
                 let what = self.world.name(self.order);
                 self.world.chronicle.violated("I2 a placed order is readable", what);
@@ -157,14 +157,14 @@ impl Client {
         Some(())
     }
 
-    fn sees(&self, dossier: &Dossier) {
+    fn sees(&self, aggregate: &OrderAggregate) {
         let total = self.world.records().placed.get(&self.order).copied();
-        if Some(dossier.order.total) != total {
-            let what = format!("{:?} instead of {total:?}", dossier.order.total);
+        if Some(aggregate.order.total) != total {
+            let what = format!("{:?} instead of {total:?}", aggregate.order.total);
             self.world.chronicle.violated("I6 amounts are as they were confirmed", what);
         }
-        let waits = dossier.order.status == OrderStatus::AwaitingPayment;
-        if let Some(open) = dossier.open_registration().filter(|_| waits)
+        let waits = aggregate.order.status == OrderStatus::AwaitingPayment;
+        if let Some(open) = aggregate.open_registration().filter(|_| waits)
             && let Some(form_url) = open.open_form()
         {
             self.holds_form(open.provider, form_url);

@@ -4,7 +4,7 @@ use super::Client;
 use crate::simulation::bank::{Payment, Standing};
 use crate::simulation::instance::Instance;
 use order_service::core::domain::money::Money;
-use order_service::core::ports::orders::{IdempotencyKey, Scope};
+use order_service::core::ports::order_repository::{IdempotencyKey, Scope};
 use order_service::core::use_cases::cancel_order::{Cancel, CancelError, Cancellation};
 use order_service::core::use_cases::refund_order::{KeyedRefund, Refund, RefundError, Refunding};
 use std::sync::Arc;

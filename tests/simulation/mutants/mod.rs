@@ -7,7 +7,7 @@ mod store;
 pub use port::MutantPort;
 pub use store::Mutation;
 
-use order_service::core::domain::policy::PaymentPolicy;
+use order_service::core::payment::policy::PaymentPolicy;
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use super::Mutant;
 use crate::simulation::port::SimPort;
 use order_service::core::domain::money::Money;
-use order_service::core::domain::registration::{Ending, Provider, ProviderNumber};
+use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::payment::registration::Ending;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
     Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef,

@@ -2,14 +2,14 @@
 
 use super::Mutant;
 use crate::simulation::world::World;
-use order_service::core::domain::dossier::Dossier;
 use order_service::core::domain::ids::{OrderId, TaskId};
 use order_service::core::domain::order::{Order, OrderStatus};
-use order_service::core::domain::registration::{Ending, RegistrationState};
-use order_service::core::domain::task::{TaskKind, TaskState};
-use order_service::core::ports::orders::{
-    Also, ClaimRequest, Claimed, Decide, KeyedOrder, OrderStore, Placed, Reads, Scene, Scope,
-    StorageError, TaskQuery, TaskView,
+use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::registration::{Ending, RegistrationState};
+use order_service::core::payment::task::{TaskKind, TaskState};
+use order_service::core::ports::order_repository::{
+    Also, ClaimRequest, Claimed, Decide, KeyedOrder, LoadOptions, OrderStore, Placed, Scope,
+    StorageError, TaskQuery, TaskView, TxContext,
 };
 use std::sync::Arc;
 
@@ -47,30 +47,31 @@ impl Mutation {
         &self,
         world: &World,
         id: OrderId,
-        reads: Reads,
+        reads: LoadOptions,
         mut decide: Decide,
     ) -> Result<bool, StorageError> {
         let mutant = self.0;
-        let wrong: Decide = Box::new(move |dossier: &mut Dossier, scene: &Scene| match mutant {
-            Some(Mutant::CallbackBelieved) => believing(dossier, scene, &mut decide),
-            Some(Mutant::ConfirmTwice) => confirming_twice(dossier, scene, &mut decide),
-            Some(Mutant::PollForgotten) => forgetting(dossier, scene, &mut decide),
-            Some(Mutant::RefusedRepeatIsDead) => burying(dossier, scene, &mut decide),
-            Some(
-                Mutant::FailoverAfterTimeout
-                | Mutant::ResendBeforeGrace
-                | Mutant::NotFoundIsDead
-                | Mutant::FreshNumberEachTime
-                | Mutant::DeclineBelieved
-                | Mutant::AmountNotCompared
-                | Mutant::FinalAnswerDerived
-                | Mutant::CommitNotAwaited
-                | Mutant::RefundRepeated
-                | Mutant::LeaseIgnored
-                | Mutant::QueueUnbounded,
-            )
-            | None => decide(dossier, scene),
-        });
+        let wrong: Decide =
+            Box::new(move |aggregate: &mut OrderAggregate, scene: &TxContext| match mutant {
+                Some(Mutant::CallbackBelieved) => believing(aggregate, scene, &mut decide),
+                Some(Mutant::ConfirmTwice) => confirming_twice(aggregate, scene, &mut decide),
+                Some(Mutant::PollForgotten) => forgetting(aggregate, scene, &mut decide),
+                Some(Mutant::RefusedRepeatIsDead) => burying(aggregate, scene, &mut decide),
+                Some(
+                    Mutant::FailoverAfterTimeout
+                    | Mutant::ResendBeforeGrace
+                    | Mutant::NotFoundIsDead
+                    | Mutant::FreshNumberEachTime
+                    | Mutant::DeclineBelieved
+                    | Mutant::AmountNotCompared
+                    | Mutant::FinalAnswerDerived
+                    | Mutant::CommitNotAwaited
+                    | Mutant::RefundRepeated
+                    | Mutant::LeaseIgnored
+                    | Mutant::QueueUnbounded,
+                )
+                | None => decide(aggregate, scene),
+            });
         world.store.change(id, reads, wrong).await
     }
 
@@ -85,9 +86,9 @@ impl Mutation {
             && let Some(view) = &mut view
             && view.task.kind == TaskKind::RegisterPayment
             && view.task.state.is_final()
-            && let Some(dossier) = world.store.dossier(view.task.order_id, scope).await?
+            && let Some(aggregate) = world.store.aggregate(view.task.order_id, scope).await?
         {
-            view.task.state = match dossier.order.status {
+            view.task.state = match aggregate.order.status {
                 OrderStatus::AwaitingPayment | OrderStatus::Paid | OrderStatus::Refunded => {
                     TaskState::Succeeded
                 }
@@ -109,43 +110,49 @@ impl Mutation {
             let running =
                 TaskQuery { state: Some(TaskState::Running), limit: 10, ..TaskQuery::default() };
             for task in world.store.tasks(&running).await? {
-                let run_out: Decide = Box::new(move |dossier: &mut Dossier, scene: &Scene| {
-                    let held = dossier.tasks.iter_mut().filter_map(|task| task.lease.as_mut());
-                    held.for_each(|lease| lease.until = lease.until.min(scene.now));
-                    Also::default()
-                });
-                world.store.change(task.order_id, Reads::Dossier, run_out).await?;
+                let run_out: Decide =
+                    Box::new(move |aggregate: &mut OrderAggregate, scene: &TxContext| {
+                        let held =
+                            aggregate.tasks.iter_mut().filter_map(|task| task.lease.as_mut());
+                        held.for_each(|lease| lease.until = lease.until.min(scene.now));
+                        Also::default()
+                    });
+                world.store.change(task.order_id, LoadOptions::OrderAggregate, run_out).await?;
             }
         }
         world.store.claim(request).await
     }
 }
 
-fn believing(dossier: &mut Dossier, scene: &Scene, decide: &mut Decide) -> Also {
-    let before: Vec<bool> = dossier.registrations.iter().map(|r| r.hinted).collect();
-    let also = decide(dossier, scene);
-    let mut hinted = false;
-    for (was, registration) in before.iter().zip(&mut dossier.registrations) {
-        if registration.hinted && !was && registration.state == RegistrationState::Live {
+fn believing(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> Also {
+    let before: Vec<bool> = aggregate.registrations.iter().map(|r| r.sync_requested).collect();
+    let also = decide(aggregate, scene);
+    let mut sync_requested = false;
+    for (was, registration) in before.iter().zip(&mut aggregate.registrations) {
+        if registration.sync_requested && !was && registration.state == RegistrationState::Live {
             registration.state = RegistrationState::Paid;
-            hinted = true;
+            sync_requested = true;
         }
     }
-    if hinted {
-        dossier.order.status = OrderStatus::Paid;
+    if sync_requested {
+        aggregate.order.status = OrderStatus::Paid;
     }
     also
 }
 
 /// What a check outside the transaction does: the confirm sees the order as it was before.
-fn confirming_twice(dossier: &mut Dossier, scene: &Scene, decide: &mut Decide) -> Also {
-    let mut trial = dossier.clone();
+fn confirming_twice(
+    aggregate: &mut OrderAggregate,
+    scene: &TxContext,
+    decide: &mut Decide,
+) -> Also {
+    let mut trial = aggregate.clone();
     let also = decide(&mut trial, scene);
-    if trial != *dossier || dossier.order.status != OrderStatus::Registering {
-        *dossier = trial;
+    if trial != *aggregate || aggregate.order.status != OrderStatus::Registering {
+        *aggregate = trial;
         return also;
     }
-    let mut masked = dossier.clone();
+    let mut masked = aggregate.clone();
     masked.order.status = OrderStatus::New;
     for registration in &mut masked.registrations {
         if registration.state.maybe_alive() {
@@ -160,25 +167,26 @@ fn confirming_twice(dossier: &mut Dossier, scene: &Scene, decide: &mut Decide) -
         }
     }
     let also = decide(&mut masked, scene);
-    if masked.registrations.len() > dossier.registrations.len() {
-        *dossier = masked;
+    if masked.registrations.len() > aggregate.registrations.len() {
+        *aggregate = masked;
     }
     also
 }
 
-fn forgetting(dossier: &mut Dossier, scene: &Scene, decide: &mut Decide) -> Also {
-    let known: Vec<TaskId> = dossier.tasks.iter().map(|task| task.id).collect();
-    let also = decide(dossier, scene);
-    let hinted = dossier.registrations.iter().any(|registration| registration.hinted);
-    dossier
-        .tasks
-        .retain(|task| hinted || task.kind != TaskKind::SyncPayment || known.contains(&task.id));
+fn forgetting(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> Also {
+    let known: Vec<TaskId> = aggregate.tasks.iter().map(|task| task.id).collect();
+    let also = decide(aggregate, scene);
+    let sync_requested =
+        aggregate.registrations.iter().any(|registration| registration.sync_requested);
+    aggregate.tasks.retain(|task| {
+        sync_requested || task.kind != TaskKind::SyncPayment || known.contains(&task.id)
+    });
     also
 }
 
-fn burying(dossier: &mut Dossier, scene: &Scene, decide: &mut Decide) -> Also {
-    let also = decide(dossier, scene);
-    for registration in &mut dossier.registrations {
+fn burying(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> Also {
+    let also = decide(aggregate, scene);
+    for registration in &mut aggregate.registrations {
         if registration.evidence == "refused_again" {
             registration.state = RegistrationState::Dead;
             registration.ending = Some(Ending::Refused);

@@ -1,0 +1,89 @@
+//! `/admin/orders/{id}`: an order with every registration that was tried for it, under the numbers by
+//! which the payment systems know them. No forms: payers' addresses are none of an operator's business.
+
+use super::Desk;
+use crate::adapters::inbound::http_kit::body::json;
+use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
+use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::wire::{Moment, MoneyBody};
+use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::payment::OrderAggregate;
+use crate::core::payment::registration::Registration;
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use serde::Serialize;
+use std::sync::Arc;
+
+#[derive(Debug, Serialize)]
+struct OrderBody<'a> {
+    id: String,
+    status: &'static str,
+    total: MoneyBody,
+    /// In the order in which they were made.
+    registrations: Vec<RegistrationBody<'a>>,
+    /// Unfinished ones; the others are in the list of tasks.
+    task_ids: Vec<i64>,
+}
+
+#[derive(Debug, Serialize)]
+struct RegistrationBody<'a> {
+    provider: &'static str,
+    /// The order's number at the provider.
+    number: &'a str,
+    /// The provider's own id.
+    external_id: Option<&'a str>,
+    state: &'static str,
+    /// The last fact that led to the state, in a word of ours.
+    evidence: &'a str,
+    amount: MoneyBody,
+    refunded: MoneyBody,
+    sent_at: Option<Moment>,
+    registered_at: Option<Moment>,
+    paid_at: Option<Moment>,
+    expires_at: Option<Moment>,
+}
+
+impl<'a> OrderBody<'a> {
+    fn of(aggregate: &'a OrderAggregate) -> Self {
+        let mut registrations: Vec<_> = aggregate.registrations.iter().collect();
+        registrations.sort_by_key(|registration| registration.created_at);
+        let unfinished = aggregate.tasks.iter().map(|task| task.id);
+        Self {
+            id: aggregate.order.id.to_string(),
+            status: aggregate.order.status.as_str(),
+            total: MoneyBody(aggregate.order.total),
+            registrations: registrations.into_iter().map(RegistrationBody::of).collect(),
+            task_ids: unfinished.map(TaskId::get).collect(),
+        }
+    }
+}
+
+impl<'a> RegistrationBody<'a> {
+    fn of(registration: &'a Registration) -> Self {
+        Self {
+            provider: registration.provider.as_str(),
+            number: registration.number.as_str(),
+            external_id: registration.external_id.as_deref(),
+            state: registration.state.as_str(),
+            evidence: &registration.evidence,
+            amount: MoneyBody(registration.amount),
+            refunded: MoneyBody(registration.refunded),
+            sent_at: registration.sent_at.map(Moment),
+            registered_at: registration.registered_at.map(Moment),
+            paid_at: registration.paid_at.map(Moment),
+            expires_at: registration.expires_at.map(Moment),
+        }
+    }
+}
+
+pub async fn show(
+    State(desk): State<Arc<Desk>>,
+    Id(order): Id<OrderId>,
+    _: NoQuery,
+) -> Result<Response, Problem> {
+    let aggregate = desk.operate_tasks.show(order).await?;
+    let aggregate = aggregate.ok_or(Problem::new(Code::OrderNotFound))?;
+    Ok(json(StatusCode::OK, &OrderBody::of(&aggregate)))
+}

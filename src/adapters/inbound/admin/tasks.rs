@@ -1,0 +1,178 @@
+//! `/admin/tasks`: what is under way or stuck, and what a person may do about it. Everything done here
+//! is an audit line, besides the entry that is kept with the task.
+
+use super::Desk;
+use crate::adapters::inbound::api::tasks::{ResultBody, TaskBody};
+use crate::adapters::inbound::http_kit::body::{Json, OptionalJson, json};
+use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::cursor::{BAD_CURSOR, Cursor};
+use crate::adapters::inbound::http_kit::lang::Text;
+use crate::adapters::inbound::http_kit::params::{Id, NoQuery, Params};
+use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::request_context::RequestContext;
+use crate::adapters::inbound::http_kit::violations::{At, Faults};
+use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::domain::provider::ProviderNumber;
+use crate::core::payment::OperatorFinding;
+use crate::core::payment::task::{Task, TaskState};
+use crate::core::ports::order_repository::{Scope, TaskQuery};
+use crate::core::use_cases::operate_tasks::Operation;
+use axum::extract::State;
+use axum::response::Response;
+use http::{StatusCode, Uri};
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+use tracing::Instrument;
+
+const LONGEST_REASON: usize = 500;
+
+const BAD_ORDER: Text = Text::new("must be an order's id", "должно быть номером заказа");
+const BAD_STATUS: Text = Text::new("must be a status of a task", "должно быть состоянием задачи");
+const BAD_FINDING: Text =
+    Text::new("must be executed or not_executed", "должно быть executed или not_executed");
+const BAD_REASON: Text =
+    Text::new("must be 1 to 500 characters", "должно быть от 1 до 500 символов");
+
+#[derive(Debug, Serialize)]
+struct PageBody {
+    items: Vec<TaskBody<'static>>,
+    next_cursor: Option<String>,
+}
+
+/// As the API shows it, but without form: payers' addresses are none of an operator's business.
+fn shown(task: &Task, visit: &RequestContext) -> TaskBody<'static> {
+    let made = task.result.map(|(provider, _)| ResultBody::without_form(provider));
+    TaskBody::of(task, made, visit.lang)
+}
+
+pub async fn list(
+    State(desk): State<Arc<Desk>>,
+    visit: RequestContext,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let mut params = Params::read(&uri, &["order_id", "status", "limit", "cursor"]);
+    let order = params.take("order_id", OrderId::parse, BAD_ORDER);
+    let state = params.take("status", TaskState::parse, BAD_STATUS);
+    let after = params.take("cursor", Cursor::decode_task, BAD_CURSOR);
+    let limit = params.limit();
+    params.finish()?;
+    let query = TaskQuery { order, state, limit: limit + 1, after };
+    let mut found = desk.operate_tasks.list(&query).await?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let last = found.last().filter(|_| more);
+    let next_cursor = last.map(|task| Cursor::of_task(task.created_at, task.id).encode());
+    let items = found.iter().map(|task| shown(task, &visit)).collect();
+    Ok(json(StatusCode::OK, &PageBody { items, next_cursor }))
+}
+
+pub async fn retry(
+    State(desk): State<Arc<Desk>>,
+    visit: RequestContext,
+    Id(task): Id<TaskId>,
+    _: NoQuery,
+    OptionalJson(body): OptionalJson,
+) -> Result<Response, Problem> {
+    let reason = given_reason(body.as_ref())?;
+    operate(desk, visit, task, Operation::Retry, reason).await
+}
+
+pub async fn cancel(
+    State(desk): State<Arc<Desk>>,
+    visit: RequestContext,
+    Id(task): Id<TaskId>,
+    _: NoQuery,
+    OptionalJson(body): OptionalJson,
+) -> Result<Response, Problem> {
+    let reason = given_reason(body.as_ref())?;
+    operate(desk, visit, task, Operation::Cancel, reason).await
+}
+
+pub async fn resolve(
+    State(desk): State<Arc<Desk>>,
+    visit: RequestContext,
+    Id(task): Id<TaskId>,
+    _: NoQuery,
+    Json(body): Json,
+) -> Result<Response, Problem> {
+    let mut faults = Faults::default();
+    let resolution = resolution(&body, &mut faults);
+    let (finding, number, reason) = faults.verdict(resolution)?;
+    let operation = Operation::Resolve { finding, number, reason: reason.clone() };
+    operate(desk, visit, task, operation, Some(reason)).await
+}
+
+/// To its end, also when the operator's browser hangs up; then the task as it stands.
+async fn operate(
+    desk: Arc<Desk>,
+    visit: RequestContext,
+    id: TaskId,
+    operation: Operation,
+    reason: Option<String>,
+) -> Result<Response, Problem> {
+    let action = match &operation {
+        Operation::Retry => "task_retry",
+        Operation::Cancel => "task_cancel",
+        Operation::Resolve { finding: OperatorFinding::Executed, .. } => "task_resolve_executed",
+        Operation::Resolve { finding: OperatorFinding::NotExecuted, .. } => {
+            "task_resolve_not_executed"
+        }
+    };
+    let tracker = desk.detached.clone();
+    let work = async move {
+        desk.operate_tasks.run(id, operation).await?;
+        tracing::info!(
+            target: "audit",
+            action,
+            task_id = id.get(),
+            reason = reason.as_deref(),
+            "an operator decided about a task"
+        );
+        let view = desk.operate_tasks.tasks.store.task(id, &Scope::Anyone).await?;
+        let task = view.ok_or(Problem::new(Code::TaskNotFound))?.task;
+        Ok(json(StatusCode::OK, &shown(&task, &visit)))
+    };
+    let done = tracker.spawn(work.in_current_span()).await;
+    done.map_err(|_| Problem::internal("detached work panicked"))?
+}
+
+fn given_reason(body: Option<&Value>) -> Result<Option<String>, Problem> {
+    let mut faults = Faults::default();
+    let reason = body
+        .and_then(|body| faults.object(body, At::Root, &["reason"]))
+        .and_then(|members| members.get("reason"))
+        .and_then(|value| reason(value, &mut faults));
+    faults.verdict(Some(reason))
+}
+
+fn resolution(
+    body: &Value,
+    faults: &mut Faults,
+) -> Option<(OperatorFinding, Option<ProviderNumber>, String)> {
+    let root = At::Root;
+    let members = faults.object(body, root, &["finding", "number", "reason"])?;
+    let finding = faults.member(members, root, "finding").and_then(|value| {
+        let at = At::Member(&root, "finding");
+        let finding = match faults.string(value, at)? {
+            "executed" => Some(OperatorFinding::Executed),
+            "not_executed" => Some(OperatorFinding::NotExecuted),
+            _ => None,
+        };
+        faults.parsed(finding, at, BAD_FINDING)
+    });
+    let why = faults.member(members, root, "reason").and_then(|value| reason(value, faults));
+    let number = members.get("number").filter(|value| !value.is_null());
+    let number = match number.map(|value| faults.string(value, At::Member(&root, "number"))) {
+        Some(number) => Some(ProviderNumber::told(number?)),
+        None => None,
+    };
+    Some((finding?, number, why?))
+}
+
+fn reason(value: &Value, faults: &mut Faults) -> Option<String> {
+    let at = At::Member(&At::Root, "reason");
+    let text = faults.string(value, at)?.trim();
+    let fits = (1..=LONGEST_REASON).contains(&text.chars().count());
+    faults.parsed(fits.then(|| text.to_owned()), at, BAD_REASON)
+}

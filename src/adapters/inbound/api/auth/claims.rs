@@ -1,0 +1,202 @@
+//! What a token says, and whether that counts here and now. Every claim that is looked at must be of
+//! its type: one that cannot be read is a reason to refuse, never one to look away.
+
+use crate::adapters::inbound::api::auth::refusal::Refusal;
+use crate::core::domain::ids::CustomerId;
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::ports::order_repository::Scope;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// How far our clock and the issuer's may differ.
+const LEEWAY: Duration = Duration::from_secs(5);
+
+/// A subject is stored with idempotency keys, so it must have an end.
+const LONGEST_SUBJECT: usize = 255;
+
+const OWN: &str = "orders";
+const ANY: &str = "orders:any";
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Claims {
+    sub: String,
+    /// Seconds since the Unix epoch, perhaps with a fraction (RFC 7519).
+    exp: f64,
+    nbf: Option<f64>,
+    iss: Option<String>,
+    aud: Option<Audience>,
+    scope: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// Whose tokens count, and for whom they must have been made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// `AUTH_JWT_ISSUER`.
+    pub issuer: Option<String>,
+    /// `AUTH_JWT_AUDIENCE`.
+    pub audience: Option<String>,
+}
+
+impl Claims {
+    /// Who asks, and what that person may see.
+    ///
+    /// # Errors
+    /// The token does not count, or allows nothing here.
+    pub(super) fn grant(
+        self,
+        expected: &Expected,
+        now: Timestamp,
+    ) -> Result<(String, Scope), Refusal> {
+        let from =
+            self.nbf.map_or(Some(Timestamp::default()), moment).ok_or(Refusal::Unreadable)?;
+        let until = moment(self.exp).ok_or(Refusal::Unreadable)?;
+        if now >= until + LEEWAY {
+            return Err(Refusal::Expired);
+        }
+        if now + LEEWAY < from {
+            return Err(Refusal::NotYet);
+        }
+        if expected.issuer.is_some() && self.iss != expected.issuer {
+            return Err(Refusal::Issuer);
+        }
+        if expected.audience.as_ref().is_some_and(|own| !self.is_for(own)) {
+            return Err(Refusal::Audience);
+        }
+        if !(1..=LONGEST_SUBJECT).contains(&self.sub.len()) {
+            return Err(Refusal::Subject);
+        }
+        let scope = self.reach().ok_or(Refusal::Scope)?;
+        Ok((self.sub, scope))
+    }
+
+    fn is_for(&self, own: &str) -> bool {
+        match &self.aud {
+            Some(Audience::One(audience)) => audience == own,
+            Some(Audience::Several(all)) => all.iter().any(|audience| audience == own),
+            None => false,
+        }
+    }
+
+    /// `None` without a scope of ours, or with one for own orders and a subject that no customer
+    /// can have.
+    fn reach(&self) -> Option<Scope> {
+        let has = |wanted| self.scope.iter().flat_map(|all| all.split(' ')).any(|s| s == wanted);
+        if has(ANY) {
+            return Some(Scope::Anyone);
+        }
+        let own = has(OWN).then(|| CustomerId::parse(&self.sub).ok())?;
+        own.map(Scope::Only)
+    }
+}
+
+/// `None` for a number that is no moment.
+fn moment(seconds: f64) -> Option<Timestamp> {
+    let since_epoch = Duration::try_from_secs_f64(seconds).ok()?;
+    i64::try_from(since_epoch.as_micros()).ok().map(Timestamp::from_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const NOW: i64 = 1_764_500_000;
+
+    fn judged(claims: Value, expected: &Expected) -> Result<(String, Scope), Refusal> {
+        let claims: Claims = serde_json::from_value(claims).map_err(|_| Refusal::Unreadable)?;
+        claims.grant(expected, Timestamp::from_micros(NOW * 1_000_000))
+    }
+
+    fn with(change: Value) -> Result<(String, Scope), Refusal> {
+        let mut claims = json!({"sub": "c-1", "exp": NOW + 60, "scope": "orders"});
+        for (name, value) in change.as_object().unwrap() {
+            claims[name] = value.clone();
+        }
+        judged(claims, &Expected::default())
+    }
+
+    #[test]
+    fn a_token_counts_up_to_its_end_and_a_little_longer() {
+        for (exp, counts) in [(60.0, true), (-4.9, true), (-5.0, false), (-3600.0, false)] {
+            let judged = with(json!({"exp": 1_764_500_000.0 + exp}));
+            assert_eq!(judged.is_ok(), counts, "{exp}");
+        }
+        for (nbf, counts) in [(0, true), (5, true), (6, false)] {
+            assert_eq!(with(json!({"nbf": NOW + nbf})).is_ok(), counts, "{nbf}");
+        }
+        assert_eq!(with(json!({"exp": NOW - 5})), Err(Refusal::Expired));
+        assert_eq!(with(json!({"nbf": NOW + 6})), Err(Refusal::NotYet));
+    }
+
+    #[test]
+    fn a_claim_of_another_type_is_refused_and_not_passed_over() {
+        for change in [
+            json!({"exp": null}),
+            json!({"exp": "1764500060"}),
+            json!({"exp": -1}),
+            json!({"exp": 1e300}),
+            json!({"nbf": "now"}),
+            json!({"nbf": -1}),
+            json!({"sub": null}),
+            json!({"sub": 7}),
+            json!({"scope": ["orders"]}),
+            json!({"aud": 7}),
+            json!({"iss": ["a"]}),
+        ] {
+            assert_eq!(with(change.clone()), Err(Refusal::Unreadable), "{change}");
+        }
+        assert_eq!(judged(json!({"sub": "c-1"}), &Expected::default()), Err(Refusal::Unreadable));
+    }
+
+    #[test]
+    fn the_scope_is_a_list_of_words() {
+        let own = || Scope::Only(CustomerId::parse("c-1").unwrap());
+        for (scope, granted) in [
+            ("orders", Ok(own())),
+            ("openid orders  email", Ok(own())),
+            ("orders:any", Ok(Scope::Anyone)),
+            ("orders orders:any", Ok(Scope::Anyone)),
+            ("", Err(Refusal::Scope)),
+            ("Orders", Err(Refusal::Scope)),
+            ("orders:read", Err(Refusal::Scope)),
+            ("orders,orders:any", Err(Refusal::Scope)),
+        ] {
+            assert_eq!(with(json!({"scope": scope})).map(|(_, scope)| scope), granted, "{scope}");
+        }
+    }
+
+    #[test]
+    fn who_can_be_no_customer_sees_everything_or_nothing() {
+        let (sub, scope) = with(json!({"sub": "svc|1", "scope": "orders:any"})).unwrap();
+        assert_eq!((sub.as_str(), scope), ("svc|1", Scope::Anyone));
+        assert_eq!(with(json!({"sub": "svc|1"})), Err(Refusal::Scope));
+        for sub in ["", &"x".repeat(256)] {
+            assert_eq!(with(json!({"sub": sub})), Err(Refusal::Subject));
+        }
+    }
+
+    #[test]
+    fn what_is_expected_must_be_there() {
+        let expected =
+            Expected { issuer: Some("https://id".into()), audience: Some("orders-api".into()) };
+        for (iss, aud, counts) in [
+            (json!("https://id"), json!("orders-api"), Ok(())),
+            (json!("https://id"), json!(["x", "orders-api"]), Ok(())),
+            (json!("https://id"), json!(["x"]), Err(Refusal::Audience)),
+            (json!("https://id"), json!(null), Err(Refusal::Audience)),
+            (json!("https://id/"), json!("orders-api"), Err(Refusal::Issuer)),
+            (json!(null), json!("orders-api"), Err(Refusal::Issuer)),
+        ] {
+            let claims =
+                json!({"sub": "c-1", "exp": NOW, "scope": "orders", "iss": iss, "aud": aud});
+            assert_eq!(judged(claims.clone(), &expected).map(drop), counts, "{claims}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Why somebody is not let in: a word for our log, and what the client is told.
+
+use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::problem::Problem;
+
+/// RFC 6750: a token that does not count, and one that does and allows too little.
+const INVALID: &str = r#"Bearer error="invalid_token""#;
+const INSUFFICIENT: &str = r#"Bearer error="insufficient_scope", scope="orders""#;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    NoToken,
+    Unreadable,
+    /// No key that is known here, or not its signature.
+    Signature,
+    Expired,
+    NotYet,
+    Issuer,
+    Audience,
+    Subject,
+    /// The token counts, but not for this.
+    Scope,
+}
+
+impl Refusal {
+    /// Tells our log why, and the client only that its token does not count: whoever holds a forged
+    /// one would learn the most.
+    pub(super) fn told(self) -> Problem {
+        tracing::debug!(target: "auth", reason = self.word(), "a caller is refused");
+        match self {
+            Self::NoToken => Problem::new(Code::Unauthenticated),
+            Self::Scope => Problem::new(Code::Forbidden).with_challenge(INSUFFICIENT),
+            Self::Unreadable
+            | Self::Signature
+            | Self::Expired
+            | Self::NotYet
+            | Self::Issuer
+            | Self::Audience
+            | Self::Subject => Problem::new(Code::Unauthenticated).with_challenge(INVALID),
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::NoToken => "no token",
+            Self::Unreadable => "unreadable",
+            Self::Signature => "no known key signed it",
+            Self::Expired => "expired",
+            Self::NotYet => "not valid yet",
+            Self::Issuer => "another issuer",
+            Self::Audience => "for another audience",
+            Self::Subject => "no usable subject",
+            Self::Scope => "no scope of ours, or a subject that is no customer",
+        }
+    }
+}

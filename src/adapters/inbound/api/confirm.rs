@@ -1,0 +1,138 @@
+//! `POST /v1/orders/{id}/confirm`: make an order payable.
+
+use crate::adapters::inbound::api::auth::Caller;
+use crate::adapters::inbound::api::order_body::shown;
+use crate::adapters::inbound::api::return_url::{BAD_RETURN_URL, ReturnUrls};
+use crate::adapters::inbound::api::state::App;
+use crate::adapters::inbound::api::tasks::{QueuedBody, queued};
+use crate::adapters::inbound::http_kit::body::{OptionalJson, json};
+use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
+use crate::adapters::inbound::http_kit::prefer::{
+    MAX_WAIT, PREFERENCE_APPLIED, Prefer, applied_wait,
+};
+use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::request_context::RequestContext;
+use crate::adapters::inbound::http_kit::violations::{At, Faults};
+use crate::adapters::inbound::http_kit::wire::provider_schema;
+use crate::core::domain::ids::OrderId;
+use crate::core::use_cases::confirm_order::{Confirm, Confirmation};
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+// How it is read: `return_url`.
+/// How the payer comes back.
+#[expect(dead_code, reason = "only its schema is used: bodies are read by hand")]
+#[derive(Debug, ToSchema)]
+#[schema(as = Confirm)]
+pub struct ConfirmBody {
+    /// Where the payment form sends the payer back to: https, and a host that the operator allows.
+    #[schema(max_length = 512, required = false, example = "https://shop.example/paid")]
+    return_url: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Registered)]
+pub struct RegisteredBody<'a> {
+    #[schema(pattern = "^registered$", example = "registered")]
+    status: &'static str,
+    #[serde(serialize_with = "shown")]
+    #[schema(value_type = uuid::Uuid)]
+    order_id: OrderId,
+    #[schema(schema_with = provider_schema)]
+    provider: &'static str,
+    /// Where the payer pays.
+    #[schema(example = "https://pay.example/form/1")]
+    form_url: &'a str,
+}
+
+/// Confirm an order: make it payable
+///
+/// Asked again: the same form while it waits for the payer, the same task while it is being
+/// registered, a new attempt after a failed payment.
+#[utoipa::path(
+    post,
+    path = "/v1/orders/{id}/confirm",
+    tag = "orders",
+    params(
+        ("id" = uuid::Uuid, Path, description = "The order"),
+        ("Prefer" = Option<String>, Header,
+            description = "`respond-async`, or `wait=n` seconds (RFC 7240)"),
+    ),
+    request_body = Option<ConfirmBody>,
+    responses(
+        (status = 200, description = "Registered: the payer can pay", body = RegisteredBody<'static>),
+        (status = 202, description = "Queued: the task goes on without the client",
+            body = QueuedBody, headers(
+                ("Location" = String, description = "Where the task is"),
+                ("Retry-After" = u64, description = "Seconds"),
+                ("Preference-Applied" = String, description = "What was honoured of `Prefer`"),
+            )),
+    )
+)]
+pub async fn confirm_order(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    visit: RequestContext,
+    Id(order_id): Id<OrderId>,
+    prefer: Prefer,
+    _: NoQuery,
+    OptionalJson(body): OptionalJson,
+) -> Result<Response, Problem> {
+    let return_url = return_url(body.as_ref(), &app.settings.return_urls)?;
+    // "At once, or after so many seconds" is a wait; only without a wait it means "do not wait".
+    let wait = prefer.wait.map(|wait| wait.min(MAX_WAIT));
+    let respond_async = prefer.respond_async && wait.is_none_or(|wait| wait.is_zero());
+    let wait = wait.filter(|_| !respond_async);
+    let ask = Confirm {
+        order_id,
+        scope: caller.scope,
+        return_url,
+        wait,
+        respond_async,
+        call: visit.call(),
+    };
+    let work = Arc::clone(&app);
+    let answer =
+        app.answered(|reply| async move { work.can.confirm_order.run(ask, reply).await }).await??;
+    let mut response = match answer {
+        Confirmation::Registered { provider, form_url } => {
+            let body = RegisteredBody {
+                status: "registered",
+                order_id,
+                provider: provider.as_str(),
+                form_url: &form_url,
+            };
+            json(StatusCode::OK, &body)
+        }
+        Confirmation::Queued { task_id, retry_after } => queued(order_id, task_id, retry_after),
+    };
+    let headers = response.headers_mut();
+    if prefer.respond_async && headers.contains_key(http::header::LOCATION) {
+        headers.append(PREFERENCE_APPLIED, HeaderValue::from_static("respond-async"));
+    }
+    if let Some(wait) = wait {
+        headers.append(PREFERENCE_APPLIED, applied_wait(wait));
+    }
+    Ok(response)
+}
+
+fn return_url(body: Option<&Value>, allowed: &ReturnUrls) -> Result<Option<String>, Problem> {
+    let Some(body) = body else { return Ok(None) };
+    let mut faults = Faults::default();
+    let mut url = None;
+    if let Some(members) = faults.object(body, At::Root, &["return_url"])
+        && let Some(value) = members.get("return_url")
+    {
+        let at = At::Member(&At::Root, "return_url");
+        let text = faults.string(value, at);
+        url = text.and_then(|text| {
+            faults.parsed(allowed.allow(text).then(|| text.to_owned()), at, BAD_RETURN_URL)
+        });
+    }
+    faults.verdict(Some(url))
+}

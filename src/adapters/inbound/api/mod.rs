@@ -1,0 +1,76 @@
+//! The public door: the API of docs/api.md over HTTP. One file a resource; what every request meets
+//! is in `door`, what every failure looks like in `problem`, and which error becomes which in `error`.
+
+mod state;
+
+pub mod quota;
+mod upkeep;
+
+pub mod auth;
+mod etag;
+mod idempotency;
+mod return_url;
+
+mod cancel;
+mod confirm;
+mod create_order;
+mod new_order;
+mod order_body;
+mod orders;
+mod products;
+mod recommendations;
+mod refund;
+pub mod tasks;
+mod webhooks;
+
+mod docs_page;
+mod openapi;
+
+pub use openapi::{Documented, documented_routes, openapi_json};
+pub use return_url::ReturnUrls;
+pub use state::{App, Services, Settings, UseCases};
+pub use upkeep::Upkeep;
+
+use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::health::health_routes;
+use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::request_layer::{Door, TASK_ROUTE, door};
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use std::sync::Arc;
+use tower_http::compression::CompressionLayer;
+
+/// Everything that the public listener serves.
+pub fn router(app: &Arc<App>) -> Router {
+    let (services, settings) = (&app.services, &app.settings);
+    let door_state = Arc::new(Door::new(
+        Arc::clone(&services.traffic),
+        Arc::clone(&services.entropy),
+        Arc::clone(&services.readiness.lifecycle),
+        settings.request_timeout,
+        settings.max_inflight_requests,
+    ));
+    Router::new()
+        .route("/v1/orders", post(create_order::create_order).get(orders::list_orders))
+        .route("/v1/orders/{id}", get(orders::show_order))
+        .route("/v1/orders/{id}/confirm", post(confirm::confirm_order))
+        .route("/v1/orders/{id}/cancel", post(cancel::cancel_order))
+        .route("/v1/orders/{id}/refund", post(refund::refund_order))
+        .route(TASK_ROUTE, get(tasks::show_task))
+        .route("/v1/products/{id}", get(products::show_product))
+        .route("/v1/customers/{id}/recommendations", get(recommendations::recommend))
+        .route("/v1/webhooks/sber", get(webhooks::from_sber).post(webhooks::from_sber))
+        .route("/v1/webhooks/odnakassa", post(webhooks::from_odnakassa))
+        .with_state(Arc::clone(app))
+        .merge(documents())
+        .merge(health_routes(Arc::clone(&services.readiness)))
+        .fallback(async || Problem::new(Code::NotFound))
+        .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
+        .layer(from_fn_with_state(door_state, door))
+}
+
+/// Large and always the same: the only replies that are worth compressing.
+fn documents() -> Router {
+    docs_page::routes().route("/openapi.json", get(openapi::openapi)).layer(CompressionLayer::new())
+}

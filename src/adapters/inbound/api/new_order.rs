@@ -1,0 +1,186 @@
+//! The body of `POST /v1/orders`, read with all its faults at once.
+
+use crate::adapters::inbound::api::idempotency::{Fingerprint, fingerprint};
+use crate::adapters::inbound::http_kit::lang::Text;
+use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::violations::{At, BAD_ID, Faults};
+use crate::core::domain::ids::{CustomerId, ProductId};
+use crate::core::domain::order::{MAX_ITEMS, MAX_QUANTITY};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+const BAD_COUNT: Text =
+    Text::new("must hold 1 to 100 items", "должно содержать от 1 до 100 позиций");
+const BAD_QUANTITY: Text =
+    Text::new("must be a whole number, 1 to 10000", "должно быть целым числом от 1 до 10000");
+
+// How it is read, with all faults at once: `Wanted`.
+/// What a customer wants to buy.
+#[expect(dead_code, reason = "only its schema is used: bodies are read by hand")]
+#[derive(Debug, ToSchema)]
+#[schema(as = NewOrder)]
+pub struct NewOrderBody {
+    #[schema(pattern = "^[A-Za-z0-9_.-]{1,64}$", example = "c-42")]
+    customer_id: String,
+    #[schema(min_items = 1, max_items = 100)]
+    items: Vec<NewItemBody>,
+}
+
+#[expect(dead_code, reason = "only its schema is used: bodies are read by hand")]
+#[derive(Debug, ToSchema)]
+#[schema(as = NewOrderItem)]
+pub struct NewItemBody {
+    /// Once in an order.
+    #[schema(pattern = "^[A-Za-z0-9_.-]{1,64}$", example = "p-1")]
+    product_id: String,
+    #[schema(minimum = 1, maximum = 10_000, example = 2)]
+    quantity: u32,
+}
+
+#[derive(Debug)]
+pub struct Wanted {
+    pub customer_id: CustomerId,
+    pub lines: Vec<(ProductId, u32)>,
+}
+
+impl Wanted {
+    pub fn read(body: &Value) -> Result<Self, Problem> {
+        let mut faults = Faults::default();
+        let wanted = Self::from_object(body, &mut faults);
+        faults.verdict(wanted)
+    }
+
+    fn from_object(body: &Value, faults: &mut Faults) -> Option<Self> {
+        let root = At::Root;
+        let members = faults.object(body, root, &["customer_id", "items"])?;
+        let customer_id = faults.member(members, root, "customer_id").and_then(|value| {
+            let at = At::Member(&root, "customer_id");
+            let text = faults.string(value, at)?;
+            faults.parsed(CustomerId::parse(text).ok(), at, BAD_ID)
+        });
+        let lines = faults.member(members, root, "items").and_then(|value| {
+            let at = At::Member(&root, "items");
+            let items = faults.array(value, at)?;
+            if items.is_empty() || items.len() > MAX_ITEMS {
+                faults.add(at, BAD_COUNT);
+                return None;
+            }
+            let mut lines = Vec::with_capacity(items.len());
+            for (index, item) in items.iter().enumerate() {
+                lines.extend(line(item, At::Element(&at, index), faults));
+            }
+            Some(lines)
+        });
+        Some(Self { customer_id: customer_id?, lines: lines? })
+    }
+
+    /// What was read, not how it was written: spaces and the order of members mean nothing.
+    pub fn fingerprint(&self, route: &str) -> Fingerprint {
+        let quantities: Vec<String> = self.lines.iter().map(|(_, n)| n.to_string()).collect();
+        let lines = self.lines.iter().zip(&quantities);
+        let lines = lines.flat_map(|((product, _), quantity)| [product.as_str(), quantity]);
+        fingerprint([route, self.customer_id.as_str()].into_iter().chain(lines))
+    }
+}
+
+fn line(item: &Value, at: At<'_>, faults: &mut Faults) -> Option<(ProductId, u32)> {
+    let members = faults.object(item, at, &["product_id", "quantity"])?;
+    let product = faults.member(members, at, "product_id").and_then(|value| {
+        let at = At::Member(&at, "product_id");
+        let text = faults.string(value, at)?;
+        faults.parsed(ProductId::parse(text).ok(), at, BAD_ID)
+    });
+    let quantity = faults.member(members, at, "quantity").and_then(|value| {
+        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+        let number = number.filter(|number| (1..=MAX_QUANTITY).contains(number));
+        faults.parsed(number, At::Member(&at, "quantity"), BAD_QUANTITY)
+    });
+    Some((product?, quantity?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::inbound::http_kit::lang::Lang;
+    use crate::adapters::inbound::http_kit::problem::Setting;
+    use serde_json::json;
+
+    fn pointers(body: &Value) -> Vec<String> {
+        let problem = Wanted::read(body).unwrap_err();
+        let setting = Setting { lang: Lang::En, instance: None, trace_id: None };
+        let shown: Value = serde_json::from_slice(&problem.body(setting)).unwrap();
+        let errors = shown["errors"].as_array().unwrap();
+        errors.iter().map(|error| error["pointer"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once() {
+        let body = json!({
+            "customer_id": 7,
+            "items": [
+                {"product_id": "p-1", "quantity": 0},
+                {"product_id": "..", "quantity": 1, "price": 1},
+                {"quantity": 1.5},
+                "p-2",
+            ],
+            "total": 1,
+        });
+        assert_eq!(
+            pointers(&body),
+            [
+                "/total",
+                "/customer_id",
+                "/items/0/quantity",
+                "/items/1/price",
+                "/items/1/product_id",
+                "/items/2/product_id",
+                "/items/2/quantity",
+                "/items/3",
+            ]
+        );
+    }
+
+    #[test]
+    fn nonsense_of_every_type_is_named() {
+        for (body, pointer) in [
+            (json!(null), ""),
+            (json!([]), ""),
+            (json!({"customer_id": "c", "items": []}), "/items"),
+            (json!({"customer_id": "c", "items": {}}), "/items"),
+            (json!({"customer_id": "c"}), "/items"),
+            (json!({"items": [{"product_id": "p", "quantity": 1}]}), "/customer_id"),
+            (
+                json!({"customer_id": "c", "items": [{"product_id": "p", "quantity": 10_001}]}),
+                "/items/0/quantity",
+            ),
+            (
+                json!({"customer_id": "c", "items": [{"product_id": "p", "quantity": -1}]}),
+                "/items/0/quantity",
+            ),
+            (
+                json!({"customer_id": "c", "items": [{"product_id": "p", "quantity": "1"}]}),
+                "/items/0/quantity",
+            ),
+            (
+                json!({"customer_id": "c", "items": [{"product_id": null, "quantity": 1}]}),
+                "/items/0/product_id",
+            ),
+        ] {
+            assert_eq!(pointers(&body), [pointer], "{body}");
+        }
+        let item = json!({"product_id": "p", "quantity": 1});
+        assert_eq!(pointers(&json!({"customer_id": "c", "items": vec![item; 101]})), ["/items"]);
+    }
+
+    #[test]
+    fn the_fingerprint_is_of_what_was_asked() {
+        let print = |text: &str| {
+            Wanted::read(&serde_json::from_str(text).unwrap()).unwrap().fingerprint("r")
+        };
+        let one = print(r#"{"customer_id":"c","items":[{"product_id":"p","quantity":1}]}"#);
+        let spaced = print(r#"{ "items":[{"quantity":1, "product_id":"p"}], "customer_id":"c" }"#);
+        let two = print(r#"{"customer_id":"c","items":[{"product_id":"p","quantity":2}]}"#);
+        assert_eq!(one, spaced);
+        assert_ne!(one, two);
+    }
+}

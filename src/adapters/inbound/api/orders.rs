@@ -1,0 +1,117 @@
+//! `GET /v1/orders/{id}` and `GET /v1/orders`.
+
+use crate::adapters::inbound::api::auth::Caller;
+use crate::adapters::inbound::api::etag::conditional;
+use crate::adapters::inbound::api::order_body::OrderBody;
+use crate::adapters::inbound::api::state::App;
+use crate::adapters::inbound::http_kit::body::{encode, json, json_bytes};
+use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::cursor::{BAD_CURSOR, Cursor};
+use crate::adapters::inbound::http_kit::lang::Text;
+use crate::adapters::inbound::http_kit::params::{Id, NoQuery, Params};
+use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::violations::BAD_ID;
+use crate::core::domain::ids::{CustomerId, OrderId};
+use crate::core::domain::order::OrderStatus;
+use crate::core::payment::OrderAggregate;
+use crate::core::ports::order_repository::{OrderQuery, Scope};
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderMap, StatusCode, Uri};
+use serde::Serialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+const BAD_STATUS: Text = Text::new("must be a status of an order", "должно быть состоянием заказа");
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OrderPage)]
+pub struct PageBody<'a> {
+    /// Newest first.
+    items: Vec<OrderBody<'a>>,
+    /// For the next page; null on the last one.
+    #[schema(required)]
+    next_cursor: Option<String>,
+}
+
+/// Show an order
+#[utoipa::path(
+    get,
+    path = "/v1/orders/{id}",
+    tag = "orders",
+    params(
+        ("id" = Uuid, Path, description = "The order"),
+        ("If-None-Match" = Option<String>, Header, description = "A tag of an earlier answer"),
+    ),
+    responses(
+        (status = 200, description = "As it stands", body = OrderBody<'static>,
+            headers(("ETag" = String, description = "Changes with the order"))),
+        (status = 304, description = "The client has it"),
+    )
+)]
+pub async fn show_order(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id<OrderId>,
+    _: NoQuery,
+    request: HeaderMap,
+) -> Result<Response, Problem> {
+    let aggregate = find(&app, id, &caller.scope).await?;
+    Ok(conditional(&request, encode(&OrderBody::of(&aggregate))))
+}
+
+/// The order as it stands now: how actions answer when they are done.
+pub async fn present_order(app: &App, id: OrderId, scope: &Scope) -> Result<Response, Problem> {
+    Ok(json_bytes(StatusCode::OK, order_bytes(app, id, scope).await?))
+}
+
+/// The same as bytes, for a reply that is kept.
+pub async fn order_bytes(app: &App, id: OrderId, scope: &Scope) -> Result<Vec<u8>, Problem> {
+    let aggregate = find(app, id, scope).await?;
+    Ok(encode(&OrderBody::of(&aggregate)))
+}
+
+async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<OrderAggregate, Problem> {
+    let found = app.can.show_order.run(id, scope).await?;
+    found.ok_or(Problem::new(Code::OrderNotFound))
+}
+
+/// List orders, newest first
+#[utoipa::path(
+    get,
+    path = "/v1/orders",
+    tag = "orders",
+    params(
+        ("customer_id" = Option<String>, Query, description = "Only this customer's"),
+        ("status" = Option<String>, Query, description = "Only in this status"),
+        ("limit" = Option<u8>, Query, description = "1 to 100; 20 when left out"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of an earlier answer"),
+    ),
+    responses((status = 200, description = "A page", body = PageBody<'static>))
+)]
+pub async fn list_orders(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let mut params = Params::read(&uri, &["customer_id", "status", "limit", "cursor"]);
+    let customer_id = params.take("customer_id", |text| CustomerId::parse(text).ok(), BAD_ID);
+    let status = params.take("status", OrderStatus::parse, BAD_STATUS);
+    let after = params.take("cursor", Cursor::decode, BAD_CURSOR);
+    let limit = params.limit();
+    params.finish()?;
+    let after = after.map(|last| (last.at, OrderId::from_uuid(Uuid::from_u128(last.id))));
+    // One more than the page holds, to learn whether there is a next one.
+    let query = OrderQuery { customer_id, status, limit: limit + 1, after };
+    let mut found = app.can.show_order.page(&query, &caller.scope).await?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let last = found.last().filter(|_| more);
+    let next_cursor = last.map(|aggregate| {
+        let order = &aggregate.order;
+        Cursor { at: order.created_at, id: order.id.uuid().as_u128() }.encode()
+    });
+    let items = found.iter().map(OrderBody::of).collect();
+    Ok(json(StatusCode::OK, &PageBody { items, next_cursor }))
+}

@@ -1,0 +1,111 @@
+//! What the public routes are served from: the use cases, a few ports, and the numbers of the door.
+
+use crate::adapters::inbound::api::auth::Auth;
+use crate::adapters::inbound::api::idempotency::KeysInFlight;
+use crate::adapters::inbound::api::quota::Quotas;
+use crate::adapters::inbound::api::return_url::ReturnUrls;
+use crate::adapters::inbound::http_kit::body::BodyLimit;
+use crate::adapters::inbound::http_kit::health::Readiness;
+use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::observe::traffic::Traffic;
+use crate::core::ports::clock::{Clock, Entropy};
+use crate::core::ports::events::Events;
+use crate::core::ports::order_repository::OrderStore;
+use crate::core::use_cases::cancel_order::CancelOrder;
+use crate::core::use_cases::confirm_order::ConfirmOrder;
+use crate::core::use_cases::place_order::PlaceOrder;
+use crate::core::use_cases::poll_task::PollTask;
+use crate::core::use_cases::receive_callback::ReceiveCallback;
+use crate::core::use_cases::recommend::Recommend;
+use crate::core::use_cases::refund_order::RefundOrder;
+use crate::core::use_cases::show_order::ShowOrder;
+use crate::core::use_cases::show_product::ShowProduct;
+use axum::extract::FromRef;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+/// What can be done.
+#[derive(Debug)]
+pub struct UseCases {
+    pub place_order: PlaceOrder,
+    pub show_order: ShowOrder,
+    pub confirm_order: ConfirmOrder,
+    pub cancel_order: CancelOrder,
+    pub refund_order: RefundOrder,
+    pub poll_task: PollTask,
+    pub show_product: ShowProduct,
+    pub recommend: Recommend,
+    pub receive_callback: ReceiveCallback,
+}
+
+/// What the routes need beside the use cases.
+#[derive(Debug)]
+pub struct Services {
+    /// For the replies that idempotency keys stand for.
+    pub store: Arc<dyn OrderStore>,
+    pub clock: Arc<dyn Clock>,
+    pub entropy: Arc<dyn Entropy>,
+    pub events: Arc<dyn Events>,
+    pub traffic: Arc<dyn Traffic>,
+    pub readiness: Arc<Readiness>,
+    pub auth: Auth,
+    /// `None`: everybody may ask as often as there is place.
+    pub quotas: Option<Quotas>,
+    /// Work that outlives its request; shutdown waits for it.
+    pub detached: TaskTracker,
+}
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub request_timeout: Duration,
+    pub max_inflight_requests: usize,
+    pub max_body_bytes: usize,
+    pub return_urls: ReturnUrls,
+}
+
+#[derive(Debug)]
+pub struct App {
+    pub can: UseCases,
+    pub services: Services,
+    pub settings: Settings,
+    pub(super) keys: KeysInFlight,
+}
+
+impl App {
+    pub fn new(can: UseCases, services: Services, settings: Settings) -> Arc<Self> {
+        Arc::new(Self { can, services, settings, keys: KeysInFlight::default() })
+    }
+
+    /// Runs work to its end even if the client hangs up, and waits for its outcome.
+    ///
+    /// # Errors
+    /// `internal` when the work panicked.
+    pub async fn detached<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let run = self.services.detached.spawn(work.in_current_span());
+        run.await.map_err(|_| Problem::internal("detached work panicked"))
+    }
+
+    /// Runs work that answers before its end.
+    ///
+    /// # Errors
+    /// `internal` when the work ended without an answer.
+    pub async fn answered<T: Send + 'static, W: Future<Output = ()> + Send + 'static>(
+        &self,
+        work: impl FnOnce(tokio::sync::oneshot::Sender<T>) -> W,
+    ) -> Result<T, Problem> {
+        let (reply, answer) = tokio::sync::oneshot::channel();
+        self.services.detached.spawn(work(reply).in_current_span());
+        answer.await.map_err(|_| Problem::internal("work ended without an answer"))
+    }
+}
+
+impl FromRef<Arc<App>> for BodyLimit {
+    fn from_ref(app: &Arc<App>) -> Self {
+        Self(app.settings.max_body_bytes)
+    }
+}

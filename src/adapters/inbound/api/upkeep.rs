@@ -1,0 +1,51 @@
+//! What the door sees to between requests, so that no request has to.
+
+use crate::adapters::inbound::api::auth::KeyFile;
+use crate::adapters::inbound::api::state::App;
+use crate::core::ports::events::Event;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+/// How soon a changed file of keys is noticed, and who owes nothing any more forgotten.
+const ROUND: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub struct Upkeep {
+    pub app: Arc<App>,
+    pub stop: CancellationToken,
+}
+
+impl Upkeep {
+    /// Ends at once where there is nothing to see to.
+    pub async fn run(self) {
+        while has_something_to_see_to(&self.app) {
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = sleep(ROUND) => {}
+            }
+            let app = Arc::clone(&self.app);
+            // A round that panicked is made up for by the next one.
+            let _ = spawn_blocking(move || see_to(&app)).await;
+        }
+    }
+}
+
+fn has_something_to_see_to(app: &App) -> bool {
+    app.services.quotas.is_some() || app.services.auth.key_file().is_some()
+}
+
+fn see_to(app: &App) {
+    if let Some(quotas) = &app.services.quotas {
+        quotas.forget();
+    }
+    see_to_keys(app);
+}
+
+fn see_to_keys(app: &App) {
+    let Some(Err(fault)) = app.services.auth.key_file().map(KeyFile::refresh) else { return };
+    tracing::error!(%fault, "AUTH_JWKS_FILE cannot be used: the keys stay as they were");
+    app.services.events.record(&Event::KeysUnusable);
+}

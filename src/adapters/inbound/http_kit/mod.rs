@@ -1,0 +1,21 @@
+//! What every HTTP listener of ours needs: problems, bodies, parameters, the context of a request and
+//! its layer, limits, and the loop that serves connections. It knows no resource.
+
+pub mod code;
+pub mod error;
+pub mod lang;
+pub mod problem;
+
+pub mod body;
+pub mod cursor;
+pub mod params;
+pub mod prefer;
+pub mod unique_json;
+pub mod violations;
+pub mod wire;
+
+pub mod health;
+pub mod limits;
+pub mod request_context;
+pub mod request_layer;
+pub mod serve;

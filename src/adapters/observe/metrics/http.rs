@@ -1,0 +1,151 @@
+//! What comes in at the door: how many requests, how long they took, how they ended.
+
+use super::Metrics;
+use super::exemplars::{Exemplars, Traced};
+use super::families::{Families, HTTP};
+use super::labels::{
+    DeadlineStage, HTTP_METHODS, INBOUND, Label, PRIORITY, STATUS_CLASSES, UNMATCHED, http_method,
+    status_class,
+};
+use crate::adapters::observe::traffic::{Exchange, Shed, Traffic};
+use crate::core::ports::unavailable::System;
+use prometheus::{IntCounterVec, IntGaugeVec};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct Http {
+    durations: Traced,
+    active: IntGaugeVec,
+    requests: IntCounterVec,
+    shed: IntCounterVec,
+    limit: IntGaugeVec,
+    ready: IntGaugeVec,
+    deadline: IntCounterVec,
+}
+
+impl Http {
+    pub(super) fn new(families: &Families<'_>) -> Self {
+        let made = Self {
+            durations: Traced::new(
+                families,
+                "http_server_request_duration_seconds",
+                "Duration of inbound requests; error_type only on failure",
+                &["http_request_method", "http_route", "http_response_status_code", "error_type"],
+                HTTP,
+            ),
+            active: families.gauge(
+                "http_server_active_requests",
+                "Inbound requests being answered",
+                &["http_request_method"],
+            ),
+            requests: families.counter(
+                "http_requests_total",
+                "Inbound requests answered; path is the route",
+                &["method", "path", "status_class"],
+            ),
+            shed: families.counter(
+                "load_shed_total",
+                "Requests refused at the door",
+                &["scope", "priority", "reason"],
+            ),
+            limit: families.gauge(
+                "concurrency_limit",
+                "Requests that may be served at the same time",
+                &["scope"],
+            ),
+            ready: families.gauge(
+                "app_ready",
+                "Whether a check of readiness passed when it was last asked: 0 or 1",
+                &["check"],
+            ),
+            deadline: families.counter(
+                "deadline_exceeded_total",
+                "Work that the caller's own deadline ended",
+                &["stage"],
+            ),
+        };
+        made.start_at_zero();
+        made
+    }
+
+    fn start_at_zero(&self) {
+        for method in HTTP_METHODS {
+            self.active.with_label_values(&[method]);
+        }
+        // Not ready until somebody has looked.
+        let own = ["database", "shutdown"].into_iter();
+        for check in own.chain(System::ALL.map(System::as_str)) {
+            self.ready.with_label_values(&[check]);
+        }
+        for class in STATUS_CLASSES {
+            self.requests.with_label_values(&["_OTHER", UNMATCHED, class]);
+        }
+        for reason in Shed::ALL {
+            self.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]);
+        }
+        for stage in DeadlineStage::ALL {
+            self.deadline.with_label_values(&[stage.word()]);
+        }
+    }
+
+    pub(super) fn exemplars(&self) -> Arc<Exemplars> {
+        self.durations.exemplars()
+    }
+
+    pub(super) fn deadline_passed(&self, stage: DeadlineStage) {
+        self.deadline.with_label_values(&[stage.word()]).inc();
+    }
+}
+
+impl Metrics {
+    /// A route that is served: its counters exist before its first request, and the durations of
+    /// its successes. Those of failures begin with the first of their kind.
+    pub fn declare_route(&self, method: &str, route: &str, successes: &[u16]) {
+        let method = http_method(method);
+        for class in STATUS_CLASSES {
+            self.http.requests.with_label_values(&[method, route, class]);
+        }
+        for status in successes {
+            self.http.durations.start_at_zero(&[method, route, &status.to_string(), ""]);
+        }
+    }
+
+    /// `MAX_INFLIGHT_REQUESTS`.
+    pub fn concurrency_limit(&self, limit: usize) {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.http.limit.with_label_values(&[INBOUND]).set(limit);
+    }
+}
+
+impl Traffic for Metrics {
+    fn began(&self, method: &'static str) {
+        self.http.active.with_label_values(&[http_method(method)]).inc();
+    }
+
+    fn ended(&self, exchange: &Exchange<'_>) {
+        let method = http_method(exchange.method);
+        let route = exchange.route.unwrap_or(UNMATCHED);
+        let status = exchange.status.to_string();
+        let error_type = if exchange.status >= 500 { status.as_str() } else { "" };
+        self.http.active.with_label_values(&[method]).dec();
+        let (labels, took) = ([method, route, &status, error_type], exchange.took.as_secs_f64());
+        let trace_id = u128::from_str_radix(exchange.trace_id, 16).ok();
+        self.http.durations.observe(&labels, took, trace_id);
+        let class = status_class(exchange.status);
+        self.http.requests.with_label_values(&[method, route, class]).inc();
+        if let Some(code) = exchange.code {
+            self.app.error(code);
+        }
+    }
+
+    fn shed(&self, reason: Shed) {
+        self.http.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]).inc();
+        if reason == Shed::Deadline {
+            self.http.deadline_passed(DeadlineStage::Admission);
+        }
+    }
+
+    fn checked(&self, check: &'static str, ready: bool) {
+        self.http.ready.with_label_values(&[check]).set(i64::from(ready));
+    }
+}

@@ -1,0 +1,225 @@
+//! How long the storage takes: a wrapper round the one storage port, because storage itself knows no
+//! metrics and every engine behind the port is to be measured alike.
+
+use super::Metrics;
+use super::families::{DB, Families};
+use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
+use crate::core::domain::order::Order;
+use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::payment::OrderAggregate;
+use crate::core::payment::task::Task;
+use crate::core::ports::order_repository::{
+    ClaimRequest, Claimed, Connections, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply,
+    KeyedOrder, LoadOptions, OrderQuery, OrderStore, Placed, Scope, StorageError, TaskQuery,
+    TaskStat, TaskView,
+};
+use prometheus::HistogramVec;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
+
+/// What is asked of the storage: the methods of its port, with the table that each is mostly about.
+pub const DB_OPERATIONS: [(&str, &str); 14] = [
+    ("place", "orders"),
+    ("change", "orders"),
+    ("aggregate", "orders"),
+    ("list", "orders"),
+    ("task", "tasks"),
+    ("tasks", "tasks"),
+    ("find_order", "registrations"),
+    ("claim", "tasks"),
+    ("release_leases", "tasks"),
+    ("keep_orphan", "callbacks"),
+    ("find_reply", "idempotency_keys"),
+    ("keep_reply", "idempotency_keys"),
+    ("task_stats", "tasks"),
+    ("prune", "tasks"),
+];
+
+#[derive(Debug)]
+pub(super) struct Store {
+    durations: HistogramVec,
+}
+
+impl Store {
+    pub(super) fn new(families: &Families<'_>) -> Self {
+        let durations = families.histogram(
+            "db_client_operation_duration_seconds",
+            "Duration of storage operations; error_type only on failure",
+            &["db_operation_name", "db_collection_name", "error_type"],
+            DB,
+        );
+        for (operation, collection) in DB_OPERATIONS {
+            durations.with_label_values(&[operation, collection, ""]);
+        }
+        Self { durations }
+    }
+}
+
+/// The storage, with every operation timed.
+#[derive(Debug, Clone)]
+pub struct MeteredStore {
+    store: Arc<dyn OrderStore>,
+    metrics: Arc<Metrics>,
+    /// OpenTelemetry's word for the database.
+    system: &'static str,
+}
+
+impl MeteredStore {
+    #[must_use]
+    pub fn new(store: Arc<dyn OrderStore>, metrics: Arc<Metrics>, system: &'static str) -> Self {
+        Self { store, metrics, system }
+    }
+
+    async fn timed<T>(
+        &self,
+        operation: &'static str,
+        work: impl Future<Output = Result<T, StorageError>>,
+    ) -> Result<T, StorageError> {
+        let (begun, span) = (Instant::now(), self.span_of(operation));
+        let result = work.instrument(span.clone()).await;
+        if let Err(error) = &result {
+            span.record("error.type", word_of(error)).record("otel.status_code", "ERROR");
+        }
+        self.metrics.db_operation(operation, result.as_ref().err(), begun.elapsed());
+        result
+    }
+}
+
+impl MeteredStore {
+    /// Only inside somebody's trace: a worker's look for due tasks each second makes none. Only for
+    /// the exporter, which asks for more than the log does.
+    fn span_of(&self, operation: &str) -> Span {
+        if Span::current().is_none() {
+            return Span::none();
+        }
+        let collection = collection_of(operation).unwrap_or_default();
+        tracing::debug_span!(
+            "storage",
+            otel.name = %format_args!("{operation} {collection}"),
+            otel.kind = "client",
+            db.system.name = self.system,
+            db.operation.name = operation,
+            db.collection.name = collection,
+            "error.type" = Empty,
+            otel.status_code = Empty,
+        )
+    }
+}
+
+fn collection_of(operation: &str) -> Option<&'static str> {
+    DB_OPERATIONS.iter().find(|(name, _)| *name == operation).map(|(_, collection)| *collection)
+}
+
+const fn word_of(error: &StorageError) -> &'static str {
+    match error {
+        StorageError::Unavailable => "unavailable",
+        StorageError::Corrupt(_) => "corrupt",
+    }
+}
+
+impl Metrics {
+    /// An operation of the storage ended.
+    pub fn db_operation(&self, operation: &str, error: Option<&StorageError>, elapsed: Duration) {
+        let Some(collection) = collection_of(operation) else { return };
+        let error_type = error.map_or("", word_of);
+        self.store
+            .durations
+            .with_label_values(&[operation, collection, error_type])
+            .observe(elapsed.as_secs_f64());
+    }
+}
+
+#[async_trait::async_trait]
+impl OrderStore for MeteredStore {
+    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
+        self.timed("place", self.store.place(order, key)).await
+    }
+
+    async fn change(
+        &self,
+        id: OrderId,
+        reads: LoadOptions,
+        decide: Decide,
+    ) -> Result<bool, StorageError> {
+        self.timed("change", self.store.change(id, reads, decide)).await
+    }
+
+    async fn aggregate(
+        &self,
+        id: OrderId,
+        scope: &Scope,
+    ) -> Result<Option<OrderAggregate>, StorageError> {
+        self.timed("aggregate", self.store.aggregate(id, scope)).await
+    }
+
+    async fn list(
+        &self,
+        query: &OrderQuery,
+        scope: &Scope,
+    ) -> Result<Vec<OrderAggregate>, StorageError> {
+        self.timed("list", self.store.list(query, scope)).await
+    }
+
+    async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
+        self.timed("task", self.store.task(id, scope)).await
+    }
+
+    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
+        self.timed("tasks", self.store.tasks(query)).await
+    }
+
+    async fn find_order(
+        &self,
+        provider: Provider,
+        number: &ProviderNumber,
+    ) -> Result<Option<OrderId>, StorageError> {
+        self.timed("find_order", self.store.find_order(provider, number)).await
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
+        self.timed("claim", self.store.claim(request)).await
+    }
+
+    async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
+        self.timed("release_leases", self.store.release_leases(owner)).await
+    }
+
+    async fn keep_orphan(&self, entry: InboxEntry) -> Result<bool, StorageError> {
+        self.timed("keep_orphan", self.store.keep_orphan(entry)).await
+    }
+
+    async fn find_reply(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
+        self.timed("find_reply", self.store.find_reply(key)).await
+    }
+
+    async fn keep_reply(
+        &self,
+        key: IdempotencyKey,
+        reply: KeptReply,
+    ) -> Result<bool, StorageError> {
+        self.timed("keep_reply", self.store.keep_reply(key, reply)).await
+    }
+
+    async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
+        self.timed("task_stats", self.store.task_stats()).await
+    }
+
+    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
+        self.timed("prune", self.store.prune(tasks, keys)).await
+    }
+
+    async fn ping(&self) -> Result<(), StorageError> {
+        self.store.ping().await
+    }
+
+    fn connections(&self) -> Connections {
+        self.store.connections()
+    }
+
+    async fn sync_requested(&self, hint: Hint, seen: u64) -> u64 {
+        self.store.sync_requested(hint, seen).await
+    }
+}

@@ -1,0 +1,276 @@
+//! The catalog: products and prices, asked at most once at a time for each product, remembered for a
+//! while, and served old, and marked as such, only when the catalog cannot answer.
+
+mod cache;
+mod classify;
+mod shared;
+mod single_flight;
+mod wire;
+
+pub use cache::CacheConfig;
+
+use crate::adapters::outbound::alarm::ConfigAlarm;
+use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::outbound::remote_cache::RemoteCacheConfig;
+use crate::adapters::outbound::sampler::Sampler;
+use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
+use crate::adapters::resilience::clock::Clock;
+use crate::adapters::resilience::deadline::{CallTimeout, MARGIN};
+use crate::adapters::resilience::guards::{GuardConfig, Guards};
+use crate::adapters::resilience::observer::Observer;
+use crate::adapters::resilience::outcome::Failed;
+use crate::adapters::resilience::retry::Retry;
+use crate::adapters::resilience::semaphore::Semaphore;
+use crate::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
+use crate::core::domain::ids::ProductId;
+use crate::core::ports::call::Call;
+use crate::core::ports::catalog::{
+    CatalogError, CatalogPort, CatalogUnavailableError, Offer, Product,
+};
+use crate::core::ports::clock::Clock as WallClock;
+use crate::core::ports::deadline::Deadline;
+use crate::core::ports::events::{Event, Events, FallbackKind};
+use crate::core::ports::trace::TraceParent;
+use crate::core::ports::unavailable::{Cause, NoAnswer, System};
+use cache::{Cache, Entry};
+use classify::Refusal;
+use shared::Shared;
+use single_flight::Flights;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::{Instrument, Span, instrument};
+
+/// No attempt begins later than this after the first one: a reader waits.
+const RETRY_WINDOW: Duration = Duration::from_secs(5);
+
+/// How a question ends, for everyone who shares it.
+type Answer = Result<Arc<Entry>, Failed<Refusal>>;
+
+#[derive(Debug, Clone)]
+pub struct CatalogConfig {
+    pub base_url: Url,
+    pub guards: GuardConfig,
+    pub cache: CacheConfig,
+    /// `CACHE_URL`: the cache that instances share, if there is one.
+    pub shared: Option<RemoteCacheConfig>,
+}
+
+impl CatalogConfig {
+    /// The defaults: reads shed at once, and a slow catalog counts apart from a failing one.
+    #[must_use]
+    pub fn new(base_url: Url) -> Self {
+        Self {
+            base_url,
+            guards: GuardConfig {
+                timeouts: TimeoutConfig {
+                    connect: Duration::from_secs(1),
+                    read: Duration::from_secs(2),
+                    call: Duration::from_secs(4),
+                },
+                bulkhead: BulkheadConfig {
+                    max_concurrent: 100,
+                    max_queue: 0,
+                    max_wait: Duration::ZERO,
+                },
+                breaker: BreakerConfig {
+                    min_requests: 20,
+                    failure_rate: 0.5,
+                    slow_call_threshold: Duration::from_secs(1),
+                    slow_as: SlowAs::Rate,
+                    half_open_max_in_flight: 3,
+                    ..BreakerConfig::default()
+                },
+                retry: RetryConfig {
+                    base: Duration::from_millis(100),
+                    max: Duration::from_millis(500),
+                    ..RetryConfig::default()
+                },
+            },
+            cache: CacheConfig::default(),
+            shared: None,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct CatalogAdapter {
+    source: Arc<Source>,
+    flights: Flights<Answer>,
+    events: Arc<dyn Events>,
+    alarm: ConfigAlarm,
+    fallback_log: Sampler,
+}
+
+/// What a question needs; it may outlive the caller who began it.
+#[derive(Debug)]
+struct Source {
+    base_url: Url,
+    client: Client,
+    breaker: Arc<Breaker>,
+    semaphore: Arc<Semaphore>,
+    call_timeout: CallTimeout,
+    retry: Retry,
+    cache: Cache,
+    wall_clock: Arc<dyn WallClock>,
+}
+
+impl CatalogAdapter {
+    /// # Errors
+    /// Guards that cannot be, or a client without TLS roots.
+    pub fn new(
+        config: CatalogConfig,
+        clock: Clock,
+        wall_clock: Arc<dyn WallClock>,
+        observer: Arc<dyn Observer>,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, BuildError> {
+        let system = System::Catalog;
+        let Guards { breaker, semaphore, call_timeout, retry } =
+            Guards::new(system, &config.guards, clock, observer)?;
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
+        let client = http_client::build(&http, Arc::clone(&events))?;
+        let shared =
+            config.shared.map(|url| Shared::new(url, Arc::clone(&wall_clock), Arc::clone(&events)));
+        let source = Source {
+            base_url: config.base_url,
+            client,
+            breaker,
+            semaphore,
+            call_timeout,
+            retry,
+            cache: Cache::new(config.cache, shared),
+            wall_clock,
+        };
+        Ok(Self {
+            source: Arc::new(source),
+            flights: Flights::new(),
+            alarm: ConfigAlarm::new(system, Arc::clone(&events)),
+            events,
+            fallback_log: Sampler::default(),
+        })
+    }
+
+    #[must_use]
+    pub fn breaker(&self) -> &Arc<Breaker> {
+        &self.source.breaker
+    }
+
+    #[must_use]
+    pub fn semaphore(&self) -> &Arc<Semaphore> {
+        &self.source.semaphore
+    }
+}
+
+#[async_trait::async_trait]
+impl CatalogPort for CatalogAdapter {
+    #[instrument(name = "CatalogAdapter.GetProductDetails", target = "catalog-adapter", skip_all, fields(
+        external.system = "catalog", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        retry.attempts, fallback.kind, otel.status_code, otel.status_description,
+    ))]
+    async fn get_product_details(
+        &self,
+        id: &ProductId,
+        call: &Call,
+    ) -> Result<Offer, CatalogError> {
+        let fresh = self.source.cache.fresh(id).await;
+        self.events.record(&Event::CacheRead { system: System::Catalog, hit: fresh.is_some() });
+        if let Some(entry) = fresh {
+            return Ok(entry.offer(false));
+        }
+        // Only the wait for the answer is the caller's; the question has limits of its own.
+        let answer = async { self.question(id, call).await };
+        match CallTimeout::new(Duration::MAX).cap(call.deadline, answer).await {
+            Ok(entry) => Ok(entry.offer(false)),
+            Err(Failed::Answered(Refusal::NotFound)) => Err(CatalogError::NotFound),
+            Err(Failed::Answered(Refusal::Refused)) => Err(self.refused()),
+            Err(Failed::NoAnswer(silence)) => self.fall_back(id, silence).await,
+        }
+    }
+}
+
+impl CatalogAdapter {
+    /// The one question about this product that is under way, or a new one.
+    fn question(&self, id: &ProductId, call: &Call) -> impl Future<Output = Answer> + use<> {
+        self.flights.join(id, || {
+            let (source, id, trace) = (Arc::clone(&self.source), id.clone(), call.trace.clone());
+            async move { source.ask(&id, trace.as_ref()).await }.instrument(Span::current())
+        })
+    }
+
+    /// The catalog cannot answer: what it said last, if that is not too old.
+    async fn fall_back(&self, id: &ProductId, silence: NoAnswer) -> Result<Offer, CatalogError> {
+        let (system, kind, cause) = (System::Catalog, FallbackKind::Cached, silence.cause);
+        if cause == Cause::Misdirected {
+            self.alarm.raise("redirected");
+        }
+        Span::current()
+            .record("otel.status_code", "ERROR")
+            .record("otel.status_description", classify::description(cause));
+        let Some(entry) = self.source.cache.fallback(id).await else {
+            self.events.record(&Event::FallbackFailed { system, kind });
+            let retry_after = silence.retry_after;
+            return Err(CatalogUnavailableError { cause, retry_after }.into());
+        };
+        self.events.record(&Event::Fallback { system, kind, cause });
+        Span::current().record("fallback.kind", "cached");
+        tracing::debug!(%system, kind = "cached", cause = cause.as_str(), "fallback");
+        if self.fallback_log.may_log(cause) {
+            tracing::warn!(
+                %system, product_id = %id, cause = cause.as_str(),
+                "catalog unavailable, returning cached"
+            );
+        }
+        Ok(entry.offer(true))
+    }
+
+    /// The catalog answered that it does not want to: no cache hides that.
+    fn refused(&self) -> CatalogError {
+        self.alarm.raise("refused");
+        Span::current()
+            .record("otel.status_code", "ERROR")
+            .record("otel.status_description", "refused");
+        CatalogUnavailableError { cause: Cause::Misdirected, retry_after: None }.into()
+    }
+}
+
+impl Source {
+    /// Asks the catalog and remembers what it says. Each attempt has the whole time of a call, so
+    /// that a silence is always the catalog's.
+    async fn ask(&self, id: &ProductId, trace: Option<&TraceParent>) -> Answer {
+        // Another question may have been answered between the caller's look and this one.
+        if let Some(entry) = self.cache.remembered(id).await {
+            return Ok(entry);
+        }
+        let attempt = || async {
+            let deadline = Deadline::after(self.call_timeout.get() + 2 * MARGIN);
+            self.breaker.check()?;
+            let _permit = self.semaphore.acquire(deadline).await?;
+            let exchange = self.call_timeout.cap(deadline, self.get_product(id, trace));
+            self.breaker.watch("get_product_details", exchange).await
+        };
+        match self.retry.run(Deadline::after(RETRY_WINDOW), attempt).await {
+            Ok(product) => {
+                let entry = Arc::new(Entry::new(product, self.wall_clock.now()));
+                self.cache.put(Arc::clone(&entry)).await;
+                Ok(entry)
+            }
+            Err(Failed::Answered(Refusal::NotFound)) => {
+                self.cache.evict(id).await;
+                Err(Failed::Answered(Refusal::NotFound))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn get_product(
+        &self,
+        id: &ProductId,
+        trace: Option<&TraceParent>,
+    ) -> Result<Product, Failed<Refusal>> {
+        let request = self.client.get(format!("{}products/{id}", self.base_url));
+        let reply = self.client.send(request, trace).await?;
+        classify::of_status(reply.status, reply.retry_after)?;
+        Ok(wire::read_product(id, &reply.body().await?)?)
+    }
+}

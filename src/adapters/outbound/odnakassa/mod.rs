@@ -1,0 +1,295 @@
+//! OdnaKassa: JSON over HTTP with idempotency keys that are a promise, so that a repeat serves as a
+//! question. One client, one breaker, one semaphore, and what each answer and each silence means.
+
+mod callback;
+mod classify;
+mod wire;
+
+use crate::adapters::outbound::alarm::ConfigAlarm;
+use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::outbound::settle::settle;
+use crate::adapters::resilience::breaker::Breaker;
+use crate::adapters::resilience::clock::Clock;
+use crate::adapters::resilience::deadline::CallTimeout;
+use crate::adapters::resilience::guards::{GuardConfig, Guards};
+use crate::adapters::resilience::observer::Observer;
+use crate::adapters::resilience::retry::Retry;
+use crate::adapters::resilience::semaphore::Semaphore;
+use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::ports::call::Call;
+use crate::core::ports::events::Events;
+use crate::core::ports::payment::{
+    Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef, RawCallback,
+    RefundOrder, RegisterOrder, Registered,
+};
+use crate::core::ports::unavailable::System;
+use classify::{Failure, Voice};
+use http::header::CONTENT_TYPE;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::instrument;
+use wire::Payment;
+
+#[derive(Debug, Clone)]
+pub struct OdnaKassaConfig {
+    /// Where `v1/payments` is.
+    pub base_url: Url,
+    pub api_key: SecretString,
+    /// All that are valid while one replaces another. Without any, a webhook is an unsigned hint.
+    pub webhook_secrets: Vec<SecretString>,
+    pub guards: GuardConfig,
+}
+
+#[derive(Debug)]
+pub struct OdnaKassaAdapter {
+    base_url: Url,
+    api_key: SecretString,
+    webhook_secrets: Vec<SecretString>,
+    client: Client,
+    breaker: Arc<Breaker>,
+    semaphore: Arc<Semaphore>,
+    call_timeout: CallTimeout,
+    retry: Retry,
+    alarm: ConfigAlarm,
+}
+
+impl OdnaKassaAdapter {
+    /// # Errors
+    /// Guards that cannot be, or a client without TLS roots.
+    pub fn new(
+        config: OdnaKassaConfig,
+        clock: Clock,
+        observer: Arc<dyn Observer>,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, BuildError> {
+        let system = System::OdnaKassa;
+        let Guards { breaker, semaphore, call_timeout, retry } =
+            Guards::new(system, &config.guards, clock, observer)?;
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
+        let client = http_client::build(&http, Arc::clone(&events))?;
+        Ok(Self {
+            base_url: config.base_url,
+            api_key: config.api_key,
+            webhook_secrets: config.webhook_secrets,
+            client,
+            breaker,
+            semaphore,
+            call_timeout,
+            retry,
+            alarm: ConfigAlarm::new(system, events),
+        })
+    }
+
+    #[must_use]
+    pub const fn breaker(&self) -> &Arc<Breaker> {
+        &self.breaker
+    }
+
+    #[must_use]
+    pub const fn semaphore(&self) -> &Arc<Semaphore> {
+        &self.semaphore
+    }
+}
+
+#[async_trait::async_trait]
+impl PaymentPort for OdnaKassaAdapter {
+    fn provider(&self) -> Provider {
+        Provider::OdnaKassa
+    }
+
+    fn call_limit(&self) -> Duration {
+        self.call_timeout.get()
+    }
+
+    fn capacity(&self) -> Capacity {
+        let places = self.semaphore.free();
+        let admitted = self.breaker.capacity(u32::try_from(places).unwrap_or(u32::MAX));
+        Capacity {
+            free: usize::try_from(admitted.calls).unwrap_or(usize::MAX),
+            retry_after: admitted.ask_again.unwrap_or(Duration::from_secs(1)),
+        }
+    }
+
+    /// The key is our number: its first outcome is replayed.
+    fn repeats_safely(&self) -> bool {
+        true
+    }
+
+    #[instrument(name = "OdnaKassaAdapter.Register", target = "odnakassa-adapter", skip_all, fields(
+        external.system = "odnakassa", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        otel.status_code, otel.status_description,
+    ))]
+    async fn register(
+        &self,
+        order: &RegisterOrder,
+        call: &Call,
+    ) -> Result<Registered, PaymentError> {
+        let guarded = async {
+            self.breaker.check()?;
+            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let exchange = self.call_timeout.cap(call.deadline, self.post_payment(order, call));
+            self.breaker.watch("register", exchange).await
+        };
+        guarded.await.map_err(|failure| self.settle(failure))
+    }
+
+    #[instrument(name = "OdnaKassaAdapter.PaymentStatus", target = "odnakassa-adapter", skip_all, fields(
+        external.system = "odnakassa", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        retry.attempts, otel.status_code, otel.status_description,
+    ))]
+    async fn payment_status(
+        &self,
+        payment: &PaymentRef,
+        call: &Call,
+    ) -> Result<Finding, PaymentError> {
+        let attempt = || async {
+            self.breaker.check()?;
+            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let query = self.get_finding(&payment.number, call);
+            let exchange = self.call_timeout.cap(call.deadline, query);
+            if call.background {
+                self.breaker.watch_poll("payment_status", exchange).await
+            } else {
+                self.breaker.watch("payment_status", exchange).await
+            }
+        };
+        let finding = self.retry.run(call.deadline, attempt).await;
+        finding.map_err(|failure| self.settle(failure))
+    }
+
+    #[instrument(name = "OdnaKassaAdapter.Cancel", target = "odnakassa-adapter", skip_all, fields(
+        external.system = "odnakassa", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        otel.status_code, otel.status_description,
+    ))]
+    async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError> {
+        let guarded = async {
+            self.breaker.check()?;
+            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let exchange = self.call_timeout.cap(call.deadline, self.post_cancel(payment, call));
+            self.breaker.watch("cancel", exchange).await
+        };
+        guarded.await.map_err(|failure| self.settle(failure))
+    }
+
+    #[instrument(name = "OdnaKassaAdapter.Refund", target = "odnakassa-adapter", skip_all, fields(
+        external.system = "odnakassa", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        otel.status_code, otel.status_description,
+    ))]
+    async fn refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), PaymentError> {
+        let guarded = async {
+            self.breaker.check()?;
+            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let exchange = self.call_timeout.cap(call.deadline, self.post_refund(refund, call));
+            self.breaker.watch("refund", exchange).await
+        };
+        guarded.await.map_err(|failure| self.settle(failure))
+    }
+
+    fn read_callback(
+        &self,
+        raw: &RawCallback<'_>,
+        now: Timestamp,
+    ) -> Result<Callback, CallbackError> {
+        callback::read(raw, &self.webhook_secrets, now)
+    }
+}
+
+/// The exchanges behind the guards.
+impl OdnaKassaAdapter {
+    async fn post_payment(
+        &self,
+        order: &RegisterOrder,
+        call: &Call,
+    ) -> Result<Registered, Failure> {
+        let body = wire::create(order).ok_or_else(classify::amount_refused)?;
+        let key = order.number.as_str();
+        let reply = self.post("v1/payments", key, &body, call).await?;
+        classify::registration(Payment::parse(&reply), order)
+    }
+
+    /// Always by our number: it is what we know for certain, and what the core compares.
+    async fn get_finding(&self, number: &ProviderNumber, call: &Call) -> Result<Finding, Failure> {
+        let path = format!("v1/payments?order_id={number}");
+        let reply = self.exchange(&path, None, call).await?;
+        classify::finding(wire::parse_list(&reply))
+    }
+
+    async fn post_cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), Failure> {
+        let id = self.id_of(payment, call).await?;
+        let key = format!("cancel-{}", payment.number);
+        let path = format!("v1/payments/{id}/cancel");
+        classify::change(self.post(&path, &key, &wire::nothing(), call).await)
+    }
+
+    async fn post_refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), Failure> {
+        let body = wire::refund(refund).ok_or_else(classify::amount_refused)?;
+        let id = self.id_of(&refund.payment, call).await?;
+        let path = format!("v1/payments/{id}/refunds");
+        classify::change(self.post(&path, &refund.refund_id, &body, call).await)
+    }
+
+    /// Changes go by OdnaKassa's own id; when it was never told, it is asked for.
+    async fn id_of(&self, payment: &PaymentRef, call: &Call) -> Result<String, Failure> {
+        match &payment.external_id {
+            Some(id) => Ok(id.clone()),
+            None => classify::known_id(self.get_finding(&payment.number, call).await?),
+        }
+    }
+
+    async fn post(
+        &self,
+        path: &str,
+        key: &str,
+        body: &Value,
+        call: &Call,
+    ) -> Result<Vec<u8>, Failure> {
+        self.exchange(path, Some((key, body)), call).await
+    }
+
+    /// One exchange, a write under its key; the body of a success.
+    async fn exchange(
+        &self,
+        path: &str,
+        write: Option<(&str, &Value)>,
+        call: &Call,
+    ) -> Result<Vec<u8>, Failure> {
+        let url = format!("{}{path}", self.base_url);
+        let request = match write {
+            Some((key, body)) => self
+                .client
+                .post(url)
+                .header("Idempotency-Key", key)
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_string()),
+            None => self.client.get(url),
+        };
+        let request = request.bearer_auth(self.api_key.expose_secret());
+        let reply = self.client.send(request, call.trace.as_ref()).await?;
+        let status = reply.status;
+        let voice = classify::exchange(status, reply.retry_after)?;
+        let body = reply.body().await?;
+        match voice {
+            Voice::Success => Ok(body),
+            Voice::Refusal => {
+                let code = wire::error_code(&body);
+                match code.as_deref() {
+                    Some(classify::KEY_REUSED) => self.alarm.raise(classify::KEY_REUSED),
+                    None if classify::locked_out(status) => self.alarm.raise(status.as_str()),
+                    Some(_) | None => {}
+                }
+                Err(classify::refusal(status, code.as_deref()))
+            }
+        }
+    }
+
+    fn settle(&self, failure: Failure) -> PaymentError {
+        settle(System::OdnaKassa, &self.alarm, failure)
+    }
+}

@@ -1,0 +1,308 @@
+//! Sber's internet acquiring: one adapter for both generations of the gateway. It has one client,
+//! one breaker, one semaphore, and says what each answer, and each silence, means for an order.
+
+mod callback;
+mod classify;
+mod wire;
+
+use crate::adapters::outbound::alarm::ConfigAlarm;
+use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::outbound::settle::settle;
+use crate::adapters::outbound::signature::RsaKey;
+use crate::adapters::resilience::breaker::Breaker;
+use crate::adapters::resilience::clock::Clock;
+use crate::adapters::resilience::deadline::CallTimeout;
+use crate::adapters::resilience::guards::{GuardConfig, Guards};
+use crate::adapters::resilience::observer::Observer;
+use crate::adapters::resilience::retry::Retry;
+use crate::adapters::resilience::semaphore::Semaphore;
+use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::ports::call::Call;
+use crate::core::ports::events::Events;
+use crate::core::ports::payment::{
+    Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef, RawCallback,
+    RefundOrder, RegisterOrder, Registered,
+};
+use crate::core::ports::unavailable::System;
+use classify::{Failure, Voice};
+use http::header::CONTENT_TYPE;
+use secrecy::SecretString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::instrument;
+use wire::{Fields, Reply};
+
+/// Which generation of the gateway is spoken (`SBER_PROTOCOL`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Form-encoded requests, signed GET callbacks.
+    Classic,
+    /// JSON throughout, unsigned POST callbacks.
+    Json,
+}
+
+#[derive(Debug, Clone)]
+pub enum Credentials {
+    Login {
+        username: String,
+        password: SecretString,
+    },
+    /// Replaces the login; the JSON generation does not know it.
+    Token(SecretString),
+}
+
+/// How a callback's checksum is checked.
+#[derive(Debug, Clone)]
+pub enum CallbackKey {
+    /// HMAC-SHA256.
+    Secret(SecretString),
+    /// RSA with SHA-512.
+    Public(RsaKey),
+}
+
+#[derive(Debug, Clone)]
+pub struct SberConfig {
+    pub base_url: Url,
+    pub protocol: Protocol,
+    pub credentials: Credentials,
+    /// Without one a callback is an unsigned hint.
+    pub callback_key: Option<CallbackKey>,
+    /// The bank's certificates hang on a national root that systems do not carry.
+    pub ca_file: Option<PathBuf>,
+    pub guards: GuardConfig,
+}
+
+#[derive(Debug)]
+pub struct SberAdapter {
+    base_url: Url,
+    protocol: Protocol,
+    credentials: Credentials,
+    callback_key: Option<CallbackKey>,
+    client: Client,
+    breaker: Arc<Breaker>,
+    semaphore: Arc<Semaphore>,
+    call_timeout: CallTimeout,
+    retry: Retry,
+    alarm: ConfigAlarm,
+}
+
+impl SberAdapter {
+    /// # Errors
+    /// Guards that cannot be, or a client without TLS roots.
+    pub fn new(
+        config: SberConfig,
+        clock: Clock,
+        observer: Arc<dyn Observer>,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, BuildError> {
+        let system = System::Sber;
+        let Guards { breaker, semaphore, call_timeout, retry } =
+            Guards::new(system, &config.guards, clock, observer)?;
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), config.ca_file);
+        let client = http_client::build(&http, Arc::clone(&events))?;
+        Ok(Self {
+            base_url: config.base_url,
+            protocol: config.protocol,
+            credentials: config.credentials,
+            callback_key: config.callback_key,
+            client,
+            breaker,
+            semaphore,
+            call_timeout,
+            retry,
+            alarm: ConfigAlarm::new(system, events),
+        })
+    }
+
+    #[must_use]
+    pub const fn breaker(&self) -> &Arc<Breaker> {
+        &self.breaker
+    }
+
+    #[must_use]
+    pub const fn semaphore(&self) -> &Arc<Semaphore> {
+        &self.semaphore
+    }
+}
+
+#[async_trait::async_trait]
+impl PaymentPort for SberAdapter {
+    fn provider(&self) -> Provider {
+        Provider::Sber
+    }
+
+    fn call_limit(&self) -> Duration {
+        self.call_timeout.get()
+    }
+
+    fn capacity(&self) -> Capacity {
+        let places = self.semaphore.free();
+        let admitted = self.breaker.capacity(u32::try_from(places).unwrap_or(u32::MAX));
+        Capacity {
+            free: usize::try_from(admitted.calls).unwrap_or(usize::MAX),
+            retry_after: admitted.ask_again.unwrap_or(Duration::from_secs(1)),
+        }
+    }
+
+    /// A repeated number is answered with code 1, without the form.
+    fn repeats_safely(&self) -> bool {
+        false
+    }
+
+    #[instrument(name = "SberAdapter.Register", target = "sber-adapter", skip_all, fields(
+        external.system = "sber", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        otel.status_code, otel.status_description,
+    ))]
+    async fn register(
+        &self,
+        order: &RegisterOrder,
+        call: &Call,
+    ) -> Result<Registered, PaymentError> {
+        let guarded = async {
+            self.breaker.check()?;
+            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let exchange = self.call_timeout.cap(call.deadline, self.post_register(order, call));
+            self.breaker.watch("register", exchange).await
+        };
+        guarded.await.map_err(|failure| self.settle(failure))
+    }
+
+    #[instrument(name = "SberAdapter.PaymentStatus", target = "sber-adapter", skip_all, fields(
+        external.system = "sber", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        retry.attempts, otel.status_code, otel.status_description,
+    ))]
+    async fn payment_status(
+        &self,
+        payment: &PaymentRef,
+        call: &Call,
+    ) -> Result<Finding, PaymentError> {
+        let attempt = || async {
+            self.breaker.check()?;
+            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let query = self.post_query(&payment.number, call);
+            let exchange = self.call_timeout.cap(call.deadline, query);
+            if call.background {
+                self.breaker.watch_poll("payment_status", exchange).await
+            } else {
+                self.breaker.watch("payment_status", exchange).await
+            }
+        };
+        let finding = self.retry.run(call.deadline, attempt).await;
+        finding.map_err(|failure| self.settle(failure))
+    }
+
+    #[instrument(name = "SberAdapter.Cancel", target = "sber-adapter", skip_all, fields(
+        external.system = "sber", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        otel.status_code, otel.status_description,
+    ))]
+    async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError> {
+        let guarded = async {
+            self.breaker.check()?;
+            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let exchange = self.call_timeout.cap(call.deadline, self.post_decline(payment, call));
+            self.breaker.watch("cancel", exchange).await
+        };
+        guarded.await.map_err(|failure| self.settle(failure))
+    }
+
+    #[instrument(name = "SberAdapter.Refund", target = "sber-adapter", skip_all, fields(
+        external.system = "sber", deadline.remaining_ms = call.deadline.remaining_ms(),
+        circuit_breaker.state, bulkhead.wait_ms, slow_call,
+        otel.status_code, otel.status_description,
+    ))]
+    async fn refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), PaymentError> {
+        let guarded = async {
+            self.breaker.check()?;
+            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let exchange = self.call_timeout.cap(call.deadline, self.post_refund(refund, call));
+            self.breaker.watch("refund", exchange).await
+        };
+        guarded.await.map_err(|failure| self.settle(failure))
+    }
+
+    fn read_callback(
+        &self,
+        raw: &RawCallback<'_>,
+        _: Timestamp,
+    ) -> Result<Callback, CallbackError> {
+        callback::read(raw, self.callback_key.as_ref())
+    }
+}
+
+/// The exchanges behind the guards.
+impl SberAdapter {
+    async fn post_register(
+        &self,
+        order: &RegisterOrder,
+        call: &Call,
+    ) -> Result<Registered, Failure> {
+        let fields = wire::register(order).ok_or_else(classify::not_in_roubles)?;
+        let reply = self.post("register.do", fields, order.number.as_str(), call).await?;
+        if classify::needs_a_look(self.protocol, &reply) {
+            let look = self.post_query(&order.number, call).await;
+            return Err(classify::refusal_after(look));
+        }
+        classify::registration(self.protocol, &reply)
+    }
+
+    /// Always by our number: it is what we know for certain, and what the core compares.
+    async fn post_query(&self, number: &ProviderNumber, call: &Call) -> Result<Finding, Failure> {
+        let fields = wire::by_number(number);
+        let reply = self.post("getOrderStatusExtended.do", fields, "", call).await?;
+        classify::query(self.protocol, &reply)
+    }
+
+    async fn post_decline(&self, payment: &PaymentRef, call: &Call) -> Result<(), Failure> {
+        let reply = self.post("decline.do", wire::by_number(&payment.number), "", call).await?;
+        classify::change(self.protocol, &reply)
+    }
+
+    async fn post_refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), Failure> {
+        let order_id = match &refund.payment.external_id {
+            Some(id) => id.clone(),
+            None => classify::known_id(self.post_query(&refund.payment.number, call).await?)?,
+        };
+        let fields = wire::refund(self.protocol, &order_id, refund.amount, &refund.refund_id)
+            .ok_or_else(classify::not_in_roubles)?;
+        let reply = self.post("refund.do", fields, &refund.refund_id, call).await?;
+        classify::change(self.protocol, &reply)
+    }
+
+    /// One exchange. `key` goes along where the generation knows such a header; the bank calls it
+    /// "under development", so nothing relies on it.
+    async fn post(
+        &self,
+        method: &str,
+        fields: Fields,
+        key: &str,
+        call: &Call,
+    ) -> Result<Reply, Failure> {
+        let mut request = self
+            .client
+            .post(format!("{}{method}", self.base_url))
+            .header(CONTENT_TYPE, self.protocol.content_type())
+            .body(self.protocol.encode(&self.credentials, fields));
+        if self.protocol == Protocol::Json && !key.is_empty() {
+            request = request.header("x-idempotencyKey", key);
+        }
+        let reply = self.client.send(request, call.trace.as_ref()).await?;
+        if classify::locked_out(reply.status) {
+            self.alarm.raise(reply.status.as_str());
+        }
+        let voice = classify::exchange(reply.status, reply.retry_after)?;
+        let body = Reply::parse(&reply.body().await?);
+        match voice {
+            Voice::Bank => body.ok_or_else(classify::unreadable),
+            Voice::Doubtful => classify::doubtful(body),
+        }
+    }
+
+    fn settle(&self, failure: Failure) -> PaymentError {
+        settle(System::Sber, &self.alarm, failure)
+    }
+}

@@ -1,0 +1,52 @@
+//! The last step of a payment call that failed: the failure in the core's words, the alarm and the
+//! span hearing of it on the way.
+
+use crate::adapters::outbound::alarm::ConfigAlarm;
+use crate::adapters::resilience::outcome::Failed;
+use crate::core::ports::payment::{Concern, PaymentError, Rejection};
+use crate::core::ports::unavailable::{Cause, System};
+use tracing::Span;
+
+#[must_use]
+pub fn settle(system: System, alarm: &ConfigAlarm, failure: Failed<PaymentError>) -> PaymentError {
+    let error = match failure {
+        Failed::NoAnswer(silence) => PaymentError::without_answer(system, silence),
+        Failed::Answered(error) => error,
+    };
+    if let Some(sign) = misconfiguration(&error) {
+        alarm.raise(sign);
+    }
+    Span::current()
+        .record("otel.status_code", "ERROR")
+        .record("otel.status_description", description(&error));
+    error
+}
+
+/// The word for the alarm, when a person has to look at our configuration.
+fn misconfiguration(error: &PaymentError) -> Option<&str> {
+    match error {
+        PaymentError::NotExecuted(unavailable) if unavailable.cause == Cause::Misdirected => {
+            Some(unavailable.cause.as_str())
+        }
+        PaymentError::Rejected(Rejection { code, concerns: Concern::Account }) => Some(code),
+        PaymentError::NotExecuted(_)
+        | PaymentError::Unknown(_)
+        | PaymentError::Duplicate
+        | PaymentError::Rejected(_) => None,
+    }
+}
+
+fn description(error: &PaymentError) -> String {
+    use Cause::{BreakerOpen, ForcedOpen, ProbesTaken};
+    match error {
+        PaymentError::NotExecuted(unavailable)
+            if matches!(unavailable.cause, BreakerOpen | ProbesTaken | ForcedOpen) =>
+        {
+            "circuit open".to_owned()
+        }
+        PaymentError::NotExecuted(_)
+        | PaymentError::Unknown(_)
+        | PaymentError::Duplicate
+        | PaymentError::Rejected(_) => error.to_string(),
+    }
+}

@@ -1,0 +1,89 @@
+//! Lists with optional filters. Each filter is a term of its own, so that the database sees which
+//! index fits; parameters keep their numbers whichever terms are there.
+
+use crate::core::domain::ids::OrderId;
+use crate::core::ports::order_repository::{OrderQuery, Scope, TaskQuery};
+use uuid::Uuid;
+
+#[derive(Debug)]
+pub struct OrderFilter {
+    /// `$1`
+    pub customer: Option<String>,
+    /// `$2`
+    pub status: Option<&'static str>,
+    /// `$3`, `$4`
+    pub after: Option<(i64, Uuid)>,
+    /// `$5`
+    pub limit: i64,
+}
+
+impl OrderFilter {
+    /// `None` when the scope excludes what is asked for.
+    pub fn new(query: &OrderQuery, scope: &Scope) -> Option<Self> {
+        let customer = match (scope, &query.customer_id) {
+            (Scope::Anyone, asked) => asked.as_ref(),
+            (Scope::Only(own), Some(asked)) if own != asked => return None,
+            (Scope::Only(own), _) => Some(own),
+        };
+        Some(Self {
+            customer: customer.map(|id| id.as_str().to_owned()),
+            status: query.status.map(|status| status.as_str()),
+            after: query.after.map(|(at, id)| (at.micros(), id.uuid())),
+            limit: i64::try_from(query.limit).unwrap_or(i64::MAX),
+        })
+    }
+
+    /// `select` reads from `orders o`; `id` is how the database writes the fourth parameter.
+    pub fn sql(&self, select: &str, id: &str) -> String {
+        let mut sql = format!("{select} WHERE true");
+        if self.customer.is_some() {
+            sql += " AND o.customer_id = $1";
+        }
+        if self.status.is_some() {
+            sql += " AND o.status = $2";
+        }
+        if self.after.is_some() {
+            sql += &format!(" AND (o.created_at, o.id) < ($3, {id})");
+        }
+        sql + " ORDER BY o.created_at DESC, o.id DESC LIMIT $5"
+    }
+}
+
+#[derive(Debug)]
+pub struct TaskFilter {
+    /// `$1`
+    pub state: Option<&'static str>,
+    /// `$2`, `$3`
+    pub after: Option<(i64, i64)>,
+    /// `$4`
+    pub limit: i64,
+    /// `$5`
+    pub order: Option<Uuid>,
+}
+
+impl TaskFilter {
+    pub fn new(query: &TaskQuery) -> Self {
+        Self {
+            state: query.state.map(|state| state.as_str()),
+            after: query.after.map(|(at, id)| (at.micros(), id.get())),
+            limit: i64::try_from(query.limit).unwrap_or(i64::MAX),
+            order: query.order.map(OrderId::uuid),
+        }
+    }
+
+    /// `select` reads from `tasks t` and has a condition already; `order` is how the database writes the
+    /// fifth parameter.
+    pub fn sql(&self, select: &str, order: &str) -> String {
+        let mut sql = select.to_owned();
+        if self.state.is_some() {
+            sql += " AND t.state = $1";
+        }
+        if self.order.is_some() {
+            sql += &format!(" AND t.order_id = {order}");
+        }
+        if self.after.is_some() {
+            sql += " AND (t.created_at, t.id) < ($2, $3)";
+        }
+        sql + " ORDER BY t.created_at DESC, t.id DESC LIMIT $4"
+    }
+}

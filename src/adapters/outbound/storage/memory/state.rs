@@ -1,0 +1,229 @@
+//! The tables of the memory store, as ordered maps: the same seed gives the same order of everything.
+
+use crate::adapters::outbound::storage::diff::Changes;
+use crate::adapters::outbound::storage::invariants::{
+    FRESH_ID, LEASE, ONE_ALIVE, ONE_NUMBER, ONE_UNFINISHED,
+};
+use crate::adapters::outbound::storage::wakeups::News;
+use crate::adapters::outbound::storage::{KEY_TAKEN, is_waiting};
+use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::domain::order::Order;
+use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::OrderAggregate;
+use crate::core::payment::registration::Registration;
+use crate::core::payment::task::{Task, TaskState};
+use crate::core::ports::order_repository::{
+    Also, AuditEntry, Decide, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder, LoadOptions,
+    OrderQuery, Placed, Scope, StorageError, TaskQuery, TaskView, TxContext,
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+#[derive(Debug, Default)]
+pub struct State {
+    orders: BTreeMap<OrderId, (Order, Vec<Registration>)>,
+    pub(super) tasks: BTreeMap<TaskId, Task>,
+    pub(super) unfinished: BTreeSet<(OrderId, TaskId)>,
+    pub numbers: HashMap<(Provider, ProviderNumber), OrderId>,
+    pub replies: HashMap<IdempotencyKey, (KeptReply, Timestamp)>,
+    pub inbox: Vec<InboxEntry>,
+    pub audit: Vec<AuditEntry>,
+}
+
+impl State {
+    pub fn place(
+        &mut self,
+        order: Order,
+        key: Option<KeyedOrder>,
+        now: Timestamp,
+    ) -> Result<Placed, StorageError> {
+        if let Some((known, _)) = key.as_ref().and_then(|keyed| self.replies.get(&keyed.key)) {
+            return Ok(Placed::Known(known.clone()));
+        }
+        if self.orders.contains_key(&order.id) {
+            return Err(StorageError::Corrupt(FRESH_ID));
+        }
+        let order = Order { created_at: now, updated_at: now, version: 1, ..order };
+        if let Some(KeyedOrder { key, fingerprint, render }) = key {
+            let (status, body) = render(&order);
+            self.replies.insert(key, (KeptReply { fingerprint, status, body }, now));
+        }
+        self.orders.insert(order.id, (order.clone(), Vec::new()));
+        Ok(Placed::New(order))
+    }
+
+    /// `None` when there is no such order.
+    pub fn change(
+        &mut self,
+        id: OrderId,
+        reads: LoadOptions,
+        decide: &mut Decide,
+        now: Timestamp,
+    ) -> Result<Option<News>, StorageError> {
+        let Some(loaded) = self.aggregate(id) else { return Ok(None) };
+        let waiting = match reads {
+            LoadOptions::OrderAggregate => None,
+            LoadOptions::QueueLength { up_to } => Some(self.waiting(id).min(up_to)),
+        };
+        let mut decided = loaded.clone();
+        let also = decide(&mut decided, &TxContext { now, waiting });
+        let changes = Changes::between(&loaded, decided, now)?;
+        if let Some(changes) = &changes {
+            self.check(changes)?;
+        }
+        if also.reply.as_ref().is_some_and(|(key, _)| self.replies.contains_key(key)) {
+            return Err(KEY_TAKEN);
+        }
+        self.keep(also, now);
+        Ok(Some(changes.map(|changes| self.save(changes, now)).unwrap_or_default()))
+    }
+
+    /// The unique indexes and checks of the databases.
+    fn check(&self, changes: &Changes) -> Result<(), StorageError> {
+        let id = changes.order.id;
+        let stored = self.orders.get(&id).map_or(&[][..], |(_, registrations)| registrations);
+        let changed =
+            |old: &&Registration| changes.registrations.iter().any(|new| same_row(old, new));
+        let untouched = stored.iter().filter(|old| !changed(old));
+        if untouched.chain(&changes.registrations).filter(|r| r.state.maybe_alive()).count() > 1 {
+            return Err(StorageError::Corrupt(ONE_ALIVE));
+        }
+        for new in &changes.registrations {
+            let known = stored.iter().any(|old| same_row(old, new));
+            if !known && self.numbers.contains_key(&(new.provider, new.number.clone())) {
+                return Err(StorageError::Corrupt(ONE_NUMBER));
+            }
+        }
+        for new in &changes.tasks {
+            let foreign = self.tasks.get(&new.id).is_some_and(|old| old.version >= new.version);
+            let twin = |old: &Task| {
+                old.kind == new.kind
+                    && old.id != new.id
+                    && !changes.tasks.iter().any(|task| task.id == old.id && task.state.is_final())
+            };
+            if foreign || new.order_id != id {
+                return Err(StorageError::Corrupt(FRESH_ID));
+            }
+            if (new.state == TaskState::Running) != new.lease.is_some() {
+                return Err(StorageError::Corrupt(LEASE));
+            }
+            if !new.state.is_final() && self.unfinished_of(id).chain(open(&changes.tasks)).any(twin)
+            {
+                return Err(StorageError::Corrupt(ONE_UNFINISHED));
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, changes: Changes, now: Timestamp) -> News {
+        let news = changes.news(now);
+        let id = changes.order.id;
+        let (order, registrations) =
+            self.orders.get_mut(&id).expect("its aggregate was loaded under the same lock");
+        *order = changes.order;
+        for registration in changes.registrations {
+            self.numbers.insert((registration.provider, registration.number.clone()), id);
+            match registrations.iter_mut().find(|old| same_row(old, &registration)) {
+                Some(old) => *old = registration,
+                None => registrations.push(registration),
+            }
+        }
+        registrations.sort_by_key(|registration| (registration.provider, registration.sequence));
+        for task in changes.tasks {
+            self.put(task);
+        }
+        news
+    }
+
+    fn put(&mut self, task: Task) {
+        if task.state.is_final() {
+            self.unfinished.remove(&(task.order_id, task.id));
+        } else {
+            self.unfinished.insert((task.order_id, task.id));
+        }
+        self.tasks.insert(task.id, task);
+    }
+
+    fn keep(&mut self, also: Also, now: Timestamp) {
+        if let Some(entry) = also.inbox {
+            self.keep_callback(entry);
+        }
+        if let Some((key, reply)) = also.reply {
+            self.replies.insert(key, (reply, now));
+        }
+        self.audit.extend(also.audit);
+    }
+
+    pub fn keep_callback(&mut self, entry: InboxEntry) -> bool {
+        let event = |kept: &InboxEntry| (kept.provider, kept.event_id.clone());
+        let known =
+            entry.event_id.is_some() && self.inbox.iter().any(|old| event(old) == event(&entry));
+        if !known {
+            self.inbox.push(entry);
+        }
+        !known
+    }
+
+    pub fn aggregate(&self, id: OrderId) -> Option<OrderAggregate> {
+        let (order, registrations) = self.orders.get(&id)?;
+        let mut tasks: Vec<Task> = self.unfinished_of(id).cloned().collect();
+        tasks.sort_by_key(|task| (task.created_at, task.id));
+        Some(OrderAggregate { order: order.clone(), registrations: registrations.clone(), tasks })
+    }
+
+    fn unfinished_of(&self, id: OrderId) -> impl Iterator<Item = &Task> {
+        let last = TaskId::new(u128::MAX);
+        self.unfinished
+            .range((id, TaskId::new(0))..=(id, last))
+            .filter_map(|(_, task)| self.tasks.get(task))
+    }
+
+    fn waiting(&self, except: OrderId) -> u64 {
+        let others = self.unfinished.iter().filter(|(order, _)| *order != except);
+        let waiting =
+            others.filter_map(|(_, id)| self.tasks.get(id)).filter(|task| is_waiting(task));
+        u64::try_from(waiting.count()).unwrap_or(u64::MAX)
+    }
+
+    pub fn list(&self, query: &OrderQuery, scope: &Scope) -> Vec<OrderAggregate> {
+        let wanted = |order: &&Order| {
+            scope.allows(&order.customer_id)
+                && query.customer_id.as_ref().is_none_or(|id| *id == order.customer_id)
+                && query.status.is_none_or(|status| status == order.status)
+                && query.after.is_none_or(|after| (order.created_at, order.id) < after)
+        };
+        let mut found: Vec<&Order> =
+            self.orders.values().map(|(order, _)| order).filter(wanted).collect();
+        found.sort_by_key(|order| std::cmp::Reverse((order.created_at, order.id)));
+        found.into_iter().take(query.limit).filter_map(|order| self.aggregate(order.id)).collect()
+    }
+
+    pub fn task(&self, id: TaskId, scope: &Scope) -> Option<TaskView> {
+        let task = self.tasks.get(&id)?;
+        let (order, registrations) = self.orders.get(&task.order_id)?;
+        let made = |registration: &&Registration| {
+            task.result == Some((registration.provider, registration.sequence))
+        };
+        let registration = registrations.iter().find(made).cloned();
+        scope.allows(&order.customer_id).then(|| TaskView { task: task.clone(), registration })
+    }
+
+    pub fn tasks(&self, query: &TaskQuery) -> Vec<Task> {
+        let wanted = |task: &&Task| {
+            query.state.is_none_or(|state| state == task.state)
+                && query.order.is_none_or(|order| order == task.order_id)
+                && query.after.is_none_or(|after| (task.created_at, task.id) < after)
+        };
+        let mut found: Vec<&Task> = self.tasks.values().filter(wanted).collect();
+        found.sort_by_key(|task| std::cmp::Reverse((task.created_at, task.id)));
+        found.into_iter().take(query.limit).cloned().collect()
+    }
+}
+
+fn same_row(one: &Registration, other: &Registration) -> bool {
+    (one.provider, one.sequence) == (other.provider, other.sequence)
+}
+
+fn open(tasks: &[Task]) -> impl Iterator<Item = &Task> {
+    tasks.iter().filter(|task| !task.state.is_final())
+}

@@ -1,0 +1,111 @@
+//! Where orders live: SQLite for one instance, PostgreSQL for many, memory for tests, behind one port.
+//! The scheme of the URL chooses; a contract suite (tests/storage_contract.rs) holds all to the same.
+
+mod deciding;
+mod diff;
+mod filters;
+mod invariants;
+mod pool;
+mod rows;
+mod wakeups;
+
+mod memory;
+mod migrations;
+mod postgres;
+mod sqlite;
+
+pub use memory::MemoryStore;
+pub use migrations::migrate;
+pub use postgres::PgStore;
+pub use sqlite::SqliteStore;
+
+use crate::core::payment::task::{Reason, Task, TaskKind, TaskState};
+use crate::core::ports::clock::Clock;
+use crate::core::ports::order_repository::{OrderStore, StorageError};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub max_connections: u32,
+    /// Of every call: past it the caller hears [`StorageError::Unavailable`].
+    pub time_limit: Duration,
+    /// A test's clock. Otherwise the database's own, which SQLite borrows from the process.
+    pub clock: Option<Arc<dyn Clock>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { max_connections: 10, time_limit: Duration::from_secs(5), clock: None }
+    }
+}
+
+/// Why there is no store.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("a database URL begins with sqlite: or postgres:")]
+    UnknownScheme,
+    #[error("cannot connect to the database")]
+    Database(#[from] sqlx::Error),
+    #[error("cannot migrate the database")]
+    Migrate(#[from] sqlx::migrate::MigrateError),
+}
+
+/// The databases that there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+impl Dialect {
+    fn of(url: &str) -> Result<Self, ConnectError> {
+        match url.split_once(':').map(|(scheme, _)| scheme) {
+            Some("sqlite") => Ok(Self::Sqlite),
+            Some("postgres" | "postgresql") => Ok(Self::Postgres),
+            Some(_) | None => Err(ConnectError::UnknownScheme),
+        }
+    }
+}
+
+/// OpenTelemetry's word for the database that the URL names.
+///
+/// # Errors
+/// An unknown scheme.
+pub fn system_name(url: &str) -> Result<&'static str, ConnectError> {
+    Ok(match Dialect::of(url)? {
+        Dialect::Sqlite => "sqlite",
+        Dialect::Postgres => "postgresql",
+    })
+}
+
+/// The store that the URL names, already migrated (see [`migrate`]).
+///
+/// # Errors
+/// An unknown scheme, or the database cannot be reached.
+pub async fn connect(url: &str, settings: Settings) -> Result<Arc<dyn OrderStore>, ConnectError> {
+    match Dialect::of(url)? {
+        Dialect::Sqlite => Ok(Arc::new(SqliteStore::connect(url, settings).await?)),
+        Dialect::Postgres => Ok(Arc::new(PgStore::connect(url, settings).await?)),
+    }
+}
+
+/// How many rows of a table one pruning removes: a small transaction, so that nobody waits for it.
+const PRUNE_BATCH: usize = 500;
+
+/// The key of a reply was taken by a concurrent request while this one decided. Nothing was done;
+/// repeated, the request finds the other's reply.
+const KEY_TAKEN: StorageError = StorageError::Unavailable;
+
+/// Whether it counts into the length of the queue. What waited keeps its place while a worker tries
+/// it: it comes back when the partner still does not answer.
+fn is_waiting(task: &Task) -> bool {
+    let waits = match task.state {
+        TaskState::Queued => true,
+        TaskState::Running => task.reason.is_some(),
+        TaskState::Succeeded | TaskState::Failed | TaskState::Cancelled | TaskState::Review => {
+            false
+        }
+    };
+    waits && task.kind == TaskKind::RegisterPayment && task.reason != Some(Reason::OutcomeUnknown)
+}

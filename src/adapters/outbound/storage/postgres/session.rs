@@ -1,0 +1,174 @@
+//! How a piece of work meets the server: on a task that no client can cancel, within a time limit, on
+//! a connection that returns to the pool only in good order, and again when that is safe.
+
+use super::sql;
+use crate::adapters::outbound::storage::invariants::violated;
+use crate::adapters::outbound::storage::pool::CountedPool;
+use crate::core::ports::order_repository::StorageError;
+use sqlx::pool::PoolConnection;
+use sqlx::{Executor, PgConnection, Postgres};
+use std::time::Duration;
+
+/// How often work is begun before the database counts as unavailable.
+const ATTEMPTS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Why an attempt did not succeed.
+#[derive(Debug)]
+pub enum Fault {
+    /// The answer is final; the transaction is rolled back.
+    Refused(StorageError),
+    /// Rolled back for another's sake (a deadlock, a serialization failure): worth repeating.
+    Again,
+    /// The connection is gone. What it was just committing may or may not be there.
+    Lost,
+}
+
+impl From<StorageError> for Fault {
+    fn from(error: StorageError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        if let Some(rule) = violated(&error) {
+            return Self::Refused(rule);
+        }
+        tracing::warn!(%error, "PostgreSQL failed");
+        let sqlx::Error::Database(told) = &error else {
+            let cut = matches!(
+                error,
+                sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_)
+            );
+            return if cut { Self::Lost } else { Self::Refused(StorageError::Unavailable) };
+        };
+        match told.code().as_deref() {
+            Some("40001" | "40P01") => Self::Again,
+            // Shut down, a standby, or a plan that a migration made invalid.
+            Some("57P01" | "57P02" | "57P03" | "25006" | "0A000") => Self::Lost,
+            Some(code) if code.starts_with("08") => Self::Lost,
+            // Among them our own time limits: 57014, 55P03.
+            Some(_) | None => Self::Refused(StorageError::Unavailable),
+        }
+    }
+}
+
+/// What one attempt works with.
+#[derive(Debug)]
+pub struct Tx<'c> {
+    pub connection: &'c mut PgConnection,
+    /// Of a test's clock; the database takes its own where this is `None`.
+    pub now: Option<i64>,
+    /// Above 0 when an earlier attempt may have been committed without our knowing.
+    pub attempt: u32,
+}
+
+#[async_trait::async_trait]
+pub trait Work: Send + 'static {
+    type Output: Send + 'static;
+    /// Whether it needs a transaction round it; a single statement is one already.
+    const TRANSACTION: bool;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Self::Output, Fault>;
+}
+
+/// A connection at work. Dropped before its work ended well, it is closed, not returned: nobody else
+/// may find its open transaction or the answer to somebody else's question.
+struct Session(Option<PoolConnection<Postgres>>);
+
+impl Session {
+    fn connection(&mut self) -> &mut PgConnection {
+        self.0.as_mut().expect("it is there until it is returned or dropped")
+    }
+
+    fn give_back(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(connection.detach());
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    pub pool: CountedPool<Postgres>,
+    pub time_limit: Duration,
+}
+
+impl Sessions {
+    /// Runs the work to its end whatever becomes of the caller.
+    pub async fn run<W: Work>(&self, work: W, now: Option<i64>) -> Result<W::Output, StorageError> {
+        let (sessions, limit) = (self.clone(), self.time_limit);
+        let detached =
+            tokio::spawn(tokio::time::timeout(
+                limit,
+                async move { sessions.attempts(work, now).await },
+            ));
+        match detached.await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => {
+                tracing::warn!("PostgreSQL did not answer in time");
+                Err(StorageError::Unavailable)
+            }
+            Err(error) => {
+                tracing::error!(%error, "work on the database panicked");
+                Err(StorageError::Unavailable)
+            }
+        }
+    }
+
+    async fn attempts<W: Work>(
+        &self,
+        mut work: W,
+        now: Option<i64>,
+    ) -> Result<W::Output, StorageError> {
+        for attempt in 0..ATTEMPTS {
+            match self.attempt(&mut work, now, attempt).await {
+                Ok(output) => return Ok(output),
+                Err(Fault::Refused(error)) => return Err(error),
+                Err(Fault::Again | Fault::Lost) => {
+                    tokio::time::sleep(PAUSE.mul_f64(fastrand::f64() * f64::from(attempt))).await;
+                }
+            }
+        }
+        Err(StorageError::Unavailable)
+    }
+
+    async fn attempt<W: Work>(
+        &self,
+        work: &mut W,
+        now: Option<i64>,
+        attempt: u32,
+    ) -> Result<W::Output, Fault> {
+        let mut session = Session(Some(self.pool.acquire().await?));
+        let connection = session.connection();
+        if W::TRANSACTION {
+            connection.execute(sql::BEGIN).await?;
+        }
+        let ran = work.run(&mut Tx { connection, now, attempt }).await;
+        let ended = match (&ran, W::TRANSACTION) {
+            // A COMMIT whose answer is lost is never sent again: the next attempt looks first.
+            (Ok(_), true) => connection.execute("COMMIT").await.map(|_| ()),
+            (Err(Fault::Refused(_) | Fault::Again), true) => {
+                connection.execute("ROLLBACK").await.map(|_| ())
+            }
+            (Ok(_) | Err(Fault::Refused(_) | Fault::Again), false) => Ok(()),
+            (Err(Fault::Lost), _) => return ran,
+        };
+        match (ended, ran) {
+            (Ok(()), ran) => {
+                session.give_back();
+                ran
+            }
+            (Err(error), Ok(_)) => Err(error.into()),
+            // It could not be rolled back, so it is closed, which is as good.
+            (Err(_), Err(fault)) => Err(fault),
+        }
+    }
+}

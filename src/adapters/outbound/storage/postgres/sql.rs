@@ -1,0 +1,263 @@
+//! Every statement that PostgreSQL is asked. All are constants: each is prepared once a connection.
+//! Ids travel as text and are cast, which spares a driver feature for two types.
+
+/// Kinds that this version knows: others, of a newer version, it neither reads nor claims.
+macro_rules! known_kind {
+    () => {
+        "t.kind IN ('register_payment', 'cancel_payment', 'refund_payment', 'sync_payment')"
+    };
+}
+
+/// The database's clock in microseconds, unless a test gives its own.
+macro_rules! now {
+    ($given:literal) => {
+        concat!(
+            "coalesce(",
+            $given,
+            "::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
+        )
+    };
+}
+
+macro_rules! registrations_json {
+    () => {
+        "(SELECT coalesce(json_agg(r), '[]') FROM registrations r WHERE r.order_id = o.id)"
+    };
+}
+
+/// A aggregate as one value of one statement, which is one snapshot.
+macro_rules! select_aggregate {
+    () => {
+        concat!(
+            "SELECT json_build_object('order', o, 'registrations', ",
+            registrations_json!(),
+            ", 'tasks', (SELECT coalesce(json_agg(t), '[]') FROM tasks t WHERE t.order_id = o.id \
+             AND t.state IN ('queued', 'running') AND ",
+            known_kind!(),
+            "))::text FROM orders o"
+        )
+    };
+}
+
+pub const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+pub const SELECT_AGGREGATE: &str = select_aggregate!();
+
+/// `$1` order, `$2` the only customer whose order it may be.
+pub const AGGREGATE: &str = concat!(
+    select_aggregate!(),
+    " WHERE o.id = $1::uuid AND ($2::text IS NULL OR o.customer_id = $2)"
+);
+
+/// `$1` task, `$2` the only customer whose task it may be.
+pub const TASK: &str = concat!(
+    "SELECT json_build_object('task', t, 'registration', (SELECT row_to_json(r) \
+     FROM registrations r WHERE r.order_id = t.order_id AND r.provider = t.result_provider \
+     AND r.sequence = t.result_sequence))::text FROM tasks t JOIN orders o ON o.id = t.order_id \
+     WHERE t.id = $1 AND ($2::text IS NULL OR o.customer_id = $2) AND ",
+    known_kind!()
+);
+
+pub const SELECT_TASK: &str =
+    concat!("SELECT row_to_json(t)::text FROM tasks t WHERE ", known_kind!());
+
+pub const FIND_ORDER: &str =
+    "SELECT order_id::text FROM registrations WHERE provider = $1 AND number = $2";
+
+/// Held to the end of the transaction by whoever counts the queue, so that the count stays true.
+pub const LOCK_QUEUE: &str = "SELECT pg_advisory_xact_lock(7305437184123790965)";
+
+/// `$1` the order that does not count, `$2` where counting ends. What waited and is being tried keeps
+/// its place.
+pub const WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks \
+    WHERE state = 'queued' AND kind = 'register_payment' \
+    AND reason IS DISTINCT FROM 'outcome_unknown' AND order_id <> $1::uuid UNION ALL \
+    SELECT 1 FROM tasks WHERE state = 'running' AND kind = 'register_payment' \
+    AND reason <> 'outcome_unknown' AND order_id <> $1::uuid LIMIT $2) AS waiting";
+
+/// A statement of its own: what is read in the same statement as a lock that had to wait is older
+/// than the lock.
+pub const LOCK_ORDER: &str = "SELECT last_change::text FROM orders WHERE id = $1::uuid FOR UPDATE";
+
+/// The aggregate under its lock, and the time. Claiming changes tasks without the order's lock, so
+/// they are locked as well.
+pub const LOAD: &str = concat!(
+    "WITH t AS MATERIALIZED (SELECT * FROM tasks t WHERE t.order_id = $1::uuid \
+     AND t.state IN ('queued', 'running') AND ",
+    known_kind!(),
+    " ORDER BY t.id FOR UPDATE) SELECT json_build_object('order', o, 'registrations', ",
+    registrations_json!(),
+    ", 'tasks', (SELECT coalesce(json_agg(t), '[]') FROM t))::text, ",
+    now!("$2"),
+    " FROM orders o WHERE o.id = $1::uuid"
+);
+
+/// What a decision changed, in one statement: `$1` order, `$2` its loaded version, `$3` status,
+/// `$4` updated at, `$5` version, `$6` the mark of this change, `$7` registrations, `$8` tasks,
+/// `$9` what to notify others of, if anything. Answers how many rows were written.
+pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $4, version = $5, \
+    last_change = $6::uuid WHERE id = $1::uuid AND version = $2 RETURNING 1), \
+    r AS (INSERT INTO registrations SELECT * \
+    FROM json_populate_recordset(NULL::registrations, $7::json) \
+    ON CONFLICT (order_id, provider, sequence) DO UPDATE SET refunded = excluded.refunded, \
+    state = excluded.state, ending = excluded.ending, external_id = excluded.external_id, \
+    form_url = excluded.form_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
+    cancel_sent_at = excluded.cancel_sent_at, hinted = excluded.hinted, \
+    registered_at = excluded.registered_at, paid_at = excluded.paid_at, \
+    expires_at = excluded.expires_at, evidence = excluded.evidence, \
+    updated_at = excluded.updated_at RETURNING 1), \
+    t AS (INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, \
+    lost_leases, deadline, lease_owner, lease_token, lease_until, result_provider, \
+    result_sequence, error, refund, trace, return_url, created_at, updated_at, version) \
+    SELECT id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, deadline, \
+    lease_owner, lease_token, lease_until, result_provider, result_sequence, error, refund, \
+    trace, return_url, created_at, updated_at, version \
+    FROM json_populate_recordset(NULL::tasks, $8::json) \
+    ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
+    run_at = excluded.run_at, lane = excluded.lane, attempts = excluded.attempts, \
+    lost_leases = excluded.lost_leases, deadline = excluded.deadline, \
+    lease_owner = excluded.lease_owner, lease_token = excluded.lease_token, \
+    lease_until = excluded.lease_until, result_provider = excluded.result_provider, \
+    result_sequence = excluded.result_sequence, error = excluded.error, \
+    refund = excluded.refund, trace = excluded.trace, return_url = excluded.return_url, \
+    updated_at = excluded.updated_at, version = excluded.version \
+    WHERE tasks.version = excluded.version - 1 RETURNING 1) \
+    SELECT (SELECT count(*) FROM o) + (SELECT count(*) FROM r) + (SELECT count(*) FROM t), \
+    CASE WHEN $9::text IS NOT NULL THEN pg_notify('order_tasks', $9)::text END";
+
+pub const NOTIFY: &str = "SELECT pg_notify('order_tasks', $1)";
+
+/// `$1` orders as JSON, `$2` a test's now. Answers when they were placed.
+pub const PLACE: &str = concat!(
+    "WITH placed AS (INSERT INTO orders (id, customer_id, status, items, total, currency, created_at, \
+     updated_at, version) SELECT id, customer_id, status, items, total, currency, now, now, 1 \
+     FROM json_populate_recordset(NULL::orders, $1::json), (SELECT ",
+    now!("$2"),
+    " AS now OFFSET 0) AS clock RETURNING created_at) SELECT max(created_at) FROM placed"
+);
+
+/// `$1` an order, `$2` a test's now.
+pub const PLACED: &str =
+    concat!("SELECT (SELECT created_at FROM orders WHERE id = $1::uuid), ", now!("$2"));
+
+/// The key decides: without it the order is not placed either. `$1` the order as JSON with its time,
+/// then as in [`KEEP_REPLY`].
+pub const PLACE_KEYED: &str = "WITH k AS (INSERT INTO idempotency_keys (owner, route, key, \
+    fingerprint, status, body, created_at) VALUES ($2, $3, $4, $5, $6, $7, $8) \
+    ON CONFLICT DO NOTHING RETURNING 1) \
+    INSERT INTO orders (id, customer_id, status, items, total, currency, created_at, \
+    updated_at, version) SELECT id, customer_id, status, items, total, currency, created_at, \
+    updated_at, version FROM json_populate_record(NULL::orders, $1::json) \
+    WHERE EXISTS (SELECT 1 FROM k)";
+
+/// The longest due of a lane.
+macro_rules! due {
+    ($routine:literal) => {
+        concat!(
+            "(SELECT t.id FROM tasks t WHERE t.lane = lane.name AND t.routine = ",
+            $routine,
+            " AND t.due_at <= clock.now AND t.state IN ('queued', 'running') AND ",
+            known_kind!(),
+            " ORDER BY t.due_at LIMIT lane.size FOR UPDATE SKIP LOCKED)"
+        )
+    };
+}
+
+/// `$1` a test's now, `$2` lanes, `$3` how many of each, `$4` owner, `$5` token, `$6` the lease.
+/// Routine polls come last: those are only looked at, and locked, where the others left room.
+/// What is due becomes an array, which the planner takes for short; of a join with it, it would fear
+/// thousands of rows and read the whole table.
+pub const CLAIM: &str = concat!(
+    "WITH clock AS MATERIALIZED (SELECT ",
+    now!("$1"),
+    " AS now), due AS MATERIALIZED (SELECT t.id FROM clock, \
+     unnest($2::text[], $3::bigint[]) AS lane (name, size) CROSS JOIN LATERAL \
+     (SELECT id FROM ",
+    due!("false"),
+    " AS first UNION ALL SELECT id FROM ",
+    due!("true"),
+    " AS routine LIMIT lane.size) AS t) \
+     UPDATE tasks SET lost_leases = lost_leases + (state = 'running')::int, state = 'running', \
+     lease_owner = $4, lease_token = $5::uuid, lease_until = clock.now + $6, \
+     version = version + 1, updated_at = clock.now FROM clock \
+     WHERE tasks.id = ANY (ARRAY(SELECT id FROM due)) \
+     RETURNING tasks.id, order_id::text, kind, attempts, trace, run_at"
+);
+
+/// What a claim took whose answer was lost. `$1` token.
+pub const CLAIMED: &str = "SELECT id, order_id::text, kind, attempts, trace, run_at FROM tasks \
+    WHERE state = 'running' AND lease_token = $1::uuid";
+
+/// `$1` owner, `$2` a test's now. In one order, so that two who hand back cannot lock each other.
+pub const RELEASE: &str = concat!(
+    "WITH clock AS MATERIALIZED (SELECT ",
+    now!("$2"),
+    " AS now), mine AS MATERIALIZED (SELECT id FROM tasks WHERE state = 'running' \
+     AND lease_owner = $1 ORDER BY id FOR UPDATE) \
+     UPDATE tasks SET state = 'queued', run_at = clock.now, lease_owner = NULL, \
+     lease_token = NULL, lease_until = NULL, version = version + 1, updated_at = clock.now \
+     FROM mine, clock WHERE tasks.id = mine.id"
+);
+
+pub const KEEP_CALLBACK: &str = concat!(
+    "INSERT INTO callbacks (provider, number, event_id, kind, signed, received_at) \
+     VALUES ($1, $2, $3, $4, $5, ",
+    now!("$6"),
+    ") ON CONFLICT DO NOTHING"
+);
+
+pub const FIND_REPLY: &str = "SELECT fingerprint, status, body FROM idempotency_keys \
+    WHERE owner = $1 AND route = $2 AND key = $3";
+
+pub const KEEP_REPLY: &str = concat!(
+    "INSERT INTO idempotency_keys (owner, route, key, fingerprint, status, body, created_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, ",
+    now!("$7"),
+    ") ON CONFLICT DO NOTHING"
+);
+
+pub const AUDIT: &str = concat!(
+    "INSERT INTO audit (action, order_id, task_id, reason, at) VALUES ($1, $2::uuid, $3, $4, ",
+    now!("$5"),
+    ")"
+);
+
+/// `$1` a test's now. Finished tasks are not counted: there are a month of them.
+pub const STATS: &str = concat!(
+    "SELECT kind, state, count(*), max(clock.now - due_at) FILTER (WHERE due_at <= clock.now) \
+     FROM tasks, (SELECT ",
+    now!("$1"),
+    " AS now OFFSET 0) AS clock \
+     WHERE state IN ('queued', 'running', 'review') GROUP BY kind, state"
+);
+
+/// `$1` a test's now, `$2` age, `$3` how many. What waits for a person stays.
+pub const PRUNE_TASKS: &str = concat!(
+    "DELETE FROM tasks WHERE id IN (SELECT id FROM tasks, (SELECT ",
+    now!("$1"),
+    " - $2 AS oldest OFFSET 0) AS clock WHERE state IN ('succeeded', 'failed', 'cancelled') \
+     AND created_at < oldest AND updated_at < oldest LIMIT $3 FOR UPDATE OF tasks SKIP LOCKED)"
+);
+
+/// `$1` a test's now, `$2` age, `$3` how many.
+pub const PRUNE_KEYS: &str = concat!(
+    "DELETE FROM idempotency_keys WHERE ctid IN (SELECT k.ctid FROM idempotency_keys k, (SELECT ",
+    now!("$1"),
+    " - $2 AS oldest OFFSET 0) AS clock WHERE k.created_at < oldest LIMIT $3 \
+     FOR UPDATE OF k SKIP LOCKED)"
+);
+
+/// A standby answers, too, but no transaction of ours could begin there.
+pub const PING: &str = "SELECT NOT pg_is_in_recovery()";
+
+#[cfg(test)]
+mod tests {
+    use crate::core::payment::task::TaskKind;
+
+    #[test]
+    fn every_kind_of_this_version_is_known_to_sql() {
+        for kind in TaskKind::ALL {
+            assert!(known_kind!().contains(&format!("'{}'", kind.as_str())), "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Rows as both databases keep them. They cross the border as JSON, made and read by the database
+//! itself, so that a aggregate is one statement and one snapshot, and there is one way to read it.
+
+mod order;
+mod registration;
+mod task;
+
+pub use order::{OrderChangeRow, OrderRow};
+pub use registration::RegistrationRow;
+pub use task::{TaskRow, lane_word};
+
+use super::invariants::READABLE;
+use crate::core::domain::money::{Currency, Money};
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::OrderAggregate;
+use crate::core::ports::order_repository::{StorageError, TaskView};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Deserialize)]
+pub struct AggregateRow {
+    order: OrderRow,
+    registrations: Vec<RegistrationRow>,
+    tasks: Vec<TaskRow>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct TaskViewRow {
+    task: TaskRow,
+    registration: Option<RegistrationRow>,
+}
+
+impl TaskViewRow {
+    pub fn restore(self) -> Result<TaskView, StorageError> {
+        let registration = self.registration.map(RegistrationRow::restore).transpose()?;
+        Ok(TaskView { task: self.task.restore()?, registration })
+    }
+}
+
+impl AggregateRow {
+    pub fn restore(self) -> Result<OrderAggregate, StorageError> {
+        let restored: Result<Vec<_>, _> =
+            self.registrations.into_iter().map(RegistrationRow::restore).collect();
+        let mut registrations = restored?;
+        registrations.sort_by_key(|registration| (registration.provider, registration.sequence));
+        let restored: Result<Vec<_>, _> = self.tasks.into_iter().map(TaskRow::restore).collect();
+        let mut tasks = restored?;
+        tasks.sort_by_key(|task| (task.created_at, task.id));
+        Ok(OrderAggregate { order: self.order.restore()?, registrations, tasks })
+    }
+}
+
+/// LoadOptions what the database wrote as JSON.
+pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, StorageError> {
+    serde_json::from_str(json).map_err(|_| StorageError::Corrupt(READABLE))
+}
+
+/// Writes what the database is to read as JSON.
+pub fn write<T: Serialize>(rows: &T) -> String {
+    serde_json::to_string(rows).expect("rows have text keys and no floats")
+}
+
+/// PostgreSQL cannot keep NUL in a text, and nobody needs one who is not an attacker.
+pub fn clean(text: &str) -> String {
+    text.replace('\0', "")
+}
+
+/// A word that must be one that we know.
+fn known<T>(word: Option<T>) -> Result<T, StorageError> {
+    word.ok_or(StorageError::Corrupt(READABLE))
+}
+
+/// The same for a word that may be absent.
+fn known_if<T>(
+    word: Option<&str>,
+    parse: fn(&str) -> Option<T>,
+) -> Result<Option<T>, StorageError> {
+    word.map(|word| known(parse(word))).transpose()
+}
+
+fn money(minor: i64, currency: &str) -> Result<Money, StorageError> {
+    known(Currency::parse(currency).and_then(|currency| Money::new(minor, currency)).ok())
+}
+
+fn moment(micros: Option<i64>) -> Option<Timestamp> {
+    micros.map(Timestamp::from_micros)
+}
+
+fn micros(moment: Option<Timestamp>) -> Option<i64> {
+    moment.map(Timestamp::micros)
+}

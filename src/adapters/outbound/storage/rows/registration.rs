@@ -1,0 +1,88 @@
+//! Rows of `registrations`.
+
+use super::{clean, known, known_if, micros, moment, money};
+use crate::core::domain::ids::OrderId;
+use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::registration::{Ending, Registration, RegistrationState};
+use crate::core::ports::order_repository::StorageError;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RegistrationRow {
+    order_id: Uuid,
+    provider: String,
+    sequence: u8,
+    number: String,
+    amount: i64,
+    refunded: i64,
+    currency: String,
+    state: String,
+    ending: Option<String>,
+    external_id: Option<String>,
+    form_url: Option<String>,
+    sent_at: Option<i64>,
+    not_found: u32,
+    cancel_sent_at: Option<i64>,
+    hinted: bool,
+    registered_at: Option<i64>,
+    paid_at: Option<i64>,
+    expires_at: Option<i64>,
+    evidence: String,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl RegistrationRow {
+    pub fn of(order: OrderId, registration: &Registration) -> Self {
+        let text = |text: &Option<String>| text.as_deref().map(clean);
+        Self {
+            order_id: order.uuid(),
+            provider: registration.provider.as_str().to_owned(),
+            sequence: registration.sequence,
+            number: registration.number.as_str().to_owned(),
+            amount: registration.amount.minor(),
+            refunded: registration.refunded.minor(),
+            currency: registration.amount.currency().code().to_owned(),
+            state: registration.state.as_str().to_owned(),
+            ending: registration.ending.map(|ending| ending.as_str().to_owned()),
+            external_id: text(&registration.external_id),
+            form_url: text(&registration.form_url),
+            sent_at: micros(registration.sent_at),
+            not_found: registration.not_found,
+            cancel_sent_at: micros(registration.cancel_sent_at),
+            hinted: registration.sync_requested,
+            registered_at: micros(registration.registered_at),
+            paid_at: micros(registration.paid_at),
+            expires_at: micros(registration.expires_at),
+            evidence: clean(&registration.evidence),
+            created_at: registration.created_at.micros(),
+            updated_at: registration.updated_at.micros(),
+        }
+    }
+
+    pub fn restore(self) -> Result<Registration, StorageError> {
+        Ok(Registration {
+            sequence: self.sequence,
+            provider: known(Provider::parse(&self.provider))?,
+            number: ProviderNumber::told(&self.number),
+            amount: money(self.amount, &self.currency)?,
+            state: known(RegistrationState::parse(&self.state))?,
+            ending: known_if(self.ending.as_deref(), Ending::parse)?,
+            external_id: self.external_id,
+            form_url: self.form_url,
+            sent_at: moment(self.sent_at),
+            not_found: self.not_found,
+            cancel_sent_at: moment(self.cancel_sent_at),
+            sync_requested: self.hinted,
+            registered_at: moment(self.registered_at),
+            paid_at: moment(self.paid_at),
+            expires_at: moment(self.expires_at),
+            refunded: money(self.refunded, &self.currency)?,
+            evidence: self.evidence,
+            created_at: Timestamp::from_micros(self.created_at),
+            updated_at: Timestamp::from_micros(self.updated_at),
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Decisions: the aggregates of a round are loaded by one statement and what changed is saved by one,
+//! so that a trip to the connection's thread is shared like the fsync.
+
+use super::sql;
+use super::work::{bytes, keep_callback, keep_reply};
+use super::writer::{self, Fault, Tx};
+use crate::adapters::outbound::storage::diff::Changes;
+use crate::adapters::outbound::storage::invariants::VERSION;
+use crate::adapters::outbound::storage::rows::{
+    AggregateRow, OrderChangeRow, RegistrationRow, TaskRow, read, write,
+};
+use crate::adapters::outbound::storage::{KEY_TAKEN, deciding};
+use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::payment::OrderAggregate;
+use crate::core::ports::order_repository::{Also, Decide, LoadOptions, StorageError, TxContext};
+use std::collections::{HashMap, HashSet};
+
+pub struct Change {
+    pub id: OrderId,
+    pub reads: LoadOptions,
+    pub decide: Decide,
+}
+
+pub type Request = writer::Request<Change, bool>;
+
+/// Together, but for two on one order, which follow each other, and for those that count the queue:
+/// each of these must see what the one before it added.
+pub async fn all(requests: &mut [Request], tx: &mut Tx<'_>) -> Result<(), Fault> {
+    let mut rest: Vec<&mut Request> = requests.iter_mut().collect();
+    while !rest.is_empty() {
+        let mut batch: Vec<&mut Request> = Vec::with_capacity(rest.len());
+        let mut later = Vec::new();
+        let mut taken = HashSet::with_capacity(rest.len());
+        let mut counting = false;
+        for request in rest {
+            let counts = request.work.reads != LoadOptions::OrderAggregate;
+            if counting || (counts && !batch.is_empty()) || !taken.insert(request.work.id) {
+                later.push(request);
+            } else {
+                counting = counts;
+                batch.push(request);
+            }
+        }
+        together(batch, tx).await?;
+        rest = later;
+    }
+    Ok(())
+}
+
+async fn together(batch: Vec<&mut Request>, tx: &mut Tx<'_>) -> Result<(), Fault> {
+    let mut loaded = load(&batch, tx).await?;
+    let mut rows = Rows::default();
+    for request in batch {
+        let Change { id, reads, decide } = &mut request.work;
+        let Some(loaded) = loaded.remove(id) else {
+            request.output = Some(false);
+            continue;
+        };
+        let scene = TxContext { now: tx.now, waiting: waiting(tx, *id, *reads).await? };
+        let (changes, also) = deciding::run(decide, &loaded, &scene)?;
+        if let Some(changes) = changes {
+            tx.news.join(changes.news(tx.now));
+            rows.add(&changes);
+        }
+        keep(tx, *id, also).await?;
+        request.output = Some(true);
+    }
+    rows.save(tx).await
+}
+
+async fn load(
+    batch: &[&mut Request],
+    tx: &mut Tx<'_>,
+) -> Result<HashMap<OrderId, OrderAggregate>, Fault> {
+    let ids: Vec<_> = batch.iter().map(|request| request.work.id.uuid()).collect();
+    let rows: Vec<String> =
+        sqlx::query_scalar(sql::LOAD).bind(write(&ids)).fetch_all(&mut *tx.connection).await?;
+    let restore = |json: String| {
+        let aggregate = read::<AggregateRow>(&json)?.restore()?;
+        Ok((aggregate.order.id, aggregate))
+    };
+    let loaded: Result<_, StorageError> = rows.into_iter().map(restore).collect();
+    Ok(loaded?)
+}
+
+async fn waiting(
+    tx: &mut Tx<'_>,
+    except: OrderId,
+    reads: LoadOptions,
+) -> Result<Option<u64>, Fault> {
+    let LoadOptions::QueueLength { up_to } = reads else { return Ok(None) };
+    let count: i64 = sqlx::query_scalar(sql::WAITING)
+        .bind(bytes(except))
+        .bind(i64::try_from(up_to).unwrap_or(i64::MAX))
+        .fetch_one(&mut *tx.connection)
+        .await?;
+    Ok(Some(u64::try_from(count).unwrap_or(0)))
+}
+
+/// What a batch of decisions changed.
+#[derive(Default)]
+struct Rows {
+    orders: Vec<OrderChangeRow>,
+    registrations: Vec<RegistrationRow>,
+    tasks: Vec<TaskRow>,
+}
+
+impl Rows {
+    fn add(&mut self, changes: &Changes) {
+        let id = changes.order.id;
+        self.orders.push(OrderChangeRow::from(&changes.order));
+        self.registrations
+            .extend(changes.registrations.iter().map(|made| RegistrationRow::of(id, made)));
+        self.tasks.extend(changes.tasks.iter().map(TaskRow::from));
+    }
+
+    async fn save(self, tx: &mut Tx<'_>) -> Result<(), Fault> {
+        if self.orders.is_empty() {
+            return Ok(());
+        }
+        let saved = sqlx::query(sql::SAVE)
+            .bind(write(&self.orders))
+            .bind(write(&self.registrations))
+            .bind(write(&self.tasks))
+            .execute(&mut *tx.connection)
+            .await?;
+        let expected = self.orders.len() + self.registrations.len() + self.tasks.len();
+        if usize::try_from(saved.rows_affected()) == Ok(expected) {
+            Ok(())
+        } else {
+            Err(StorageError::Corrupt(VERSION).into())
+        }
+    }
+}
+
+async fn keep(tx: &mut Tx<'_>, id: OrderId, also: Also) -> Result<(), Fault> {
+    if let Some(entry) = also.inbox {
+        keep_callback(tx, &entry).await?;
+    }
+    if let Some((key, reply)) = also.reply
+        && !keep_reply(tx, &key, &reply).await?
+    {
+        return Err(KEY_TAKEN.into());
+    }
+    if let Some(entry) = also.audit {
+        sqlx::query(sql::AUDIT)
+            .bind(tx.now.micros())
+            .bind(entry.action)
+            .bind(bytes(id))
+            .bind(entry.task_id.map(TaskId::get))
+            .bind(entry.reason)
+            .execute(&mut *tx.connection)
+            .await?;
+    }
+    Ok(())
+}

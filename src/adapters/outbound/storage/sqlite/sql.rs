@@ -1,0 +1,212 @@
+//! Every statement that SQLite is asked. All are constants: each is prepared once a connection.
+
+/// Kinds that this version knows: others, of a newer version, it neither reads nor claims.
+macro_rules! known_kind {
+    () => {
+        "t.kind IN ('register_payment', 'cancel_payment', 'refund_payment', 'sync_payment')"
+    };
+}
+
+macro_rules! order_json {
+    () => {
+        "json_object('id', hex(o.id), 'customer_id', o.customer_id, 'status', o.status, \
+         'items', json(o.items), 'total', o.total, 'currency', o.currency, \
+         'created_at', o.created_at, 'updated_at', o.updated_at, 'version', o.version)"
+    };
+}
+
+macro_rules! registration_json {
+    () => {
+        "json_object('order_id', hex(r.order_id), 'provider', r.provider, 'sequence', r.sequence, \
+         'number', r.number, 'amount', r.amount, 'refunded', r.refunded, 'currency', r.currency, \
+         'state', r.state, 'ending', r.ending, 'external_id', r.external_id, \
+         'form_url', r.form_url, 'sent_at', r.sent_at, 'not_found', r.not_found, \
+         'cancel_sent_at', r.cancel_sent_at, 'hinted', json(iif(r.hinted, 'true', 'false')), \
+         'registered_at', r.registered_at, 'paid_at', r.paid_at, 'expires_at', r.expires_at, \
+         'evidence', r.evidence, 'created_at', r.created_at, 'updated_at', r.updated_at)"
+    };
+}
+
+macro_rules! task_json {
+    () => {
+        "json_object('id', t.id, 'order_id', hex(t.order_id), 'kind', t.kind, 'state', t.state, \
+         'reason', t.reason, 'run_at', t.run_at, 'lane', t.lane, 'attempts', t.attempts, \
+         'lost_leases', t.lost_leases, 'deadline', t.deadline, 'lease_owner', t.lease_owner, \
+         'lease_token', iif(t.lease_token IS NULL, NULL, hex(t.lease_token)), \
+         'lease_until', t.lease_until, 'result_provider', t.result_provider, \
+         'result_sequence', t.result_sequence, 'error', t.error, 'refund', json(t.refund), \
+         'trace', t.trace, 'return_url', t.return_url, 'created_at', t.created_at, \
+         'updated_at', t.updated_at, 'version', t.version)"
+    };
+}
+
+/// A aggregate as one value of one statement, which is one snapshot.
+macro_rules! select_aggregate {
+    () => {
+        concat!(
+            "SELECT json_object('order', ",
+            order_json!(),
+            ", 'registrations', (SELECT json_group_array(",
+            registration_json!(),
+            ") FROM registrations r WHERE r.order_id = o.id), \
+             'tasks', (SELECT json_group_array(",
+            task_json!(),
+            ") FROM tasks t WHERE t.order_id = o.id AND t.state IN ('queued', 'running') AND ",
+            known_kind!(),
+            ")) FROM orders o"
+        )
+    };
+}
+
+pub const SELECT_AGGREGATE: &str = select_aggregate!();
+
+/// `$1` orders as JSON.
+pub const LOAD: &str =
+    concat!(select_aggregate!(), " WHERE o.id IN (SELECT unhex(value, '-') FROM json_each($1))");
+
+/// `$1` order, `$2` the only customer whose order it may be.
+pub const AGGREGATE: &str =
+    concat!(select_aggregate!(), " WHERE o.id = $1 AND ($2 IS NULL OR o.customer_id = $2)");
+
+/// `$1` task, `$2` the only customer whose task it may be.
+pub const TASK: &str = concat!(
+    "SELECT json_object('task', ",
+    task_json!(),
+    ", 'registration', (SELECT ",
+    registration_json!(),
+    " FROM registrations r WHERE r.order_id = t.order_id AND r.provider = t.result_provider \
+     AND r.sequence = t.result_sequence)) \
+     FROM tasks t JOIN orders o ON o.id = t.order_id \
+     WHERE t.id = $1 AND ($2 IS NULL OR o.customer_id = $2) AND ",
+    known_kind!()
+);
+
+pub const SELECT_TASK: &str =
+    concat!("SELECT ", task_json!(), " FROM tasks t WHERE ", known_kind!());
+
+pub const FIND_ORDER: &str =
+    "SELECT order_id FROM registrations WHERE provider = $1 AND number = $2";
+
+/// `$1` the order that does not count, `$2` where counting ends. What waited and is being tried keeps
+/// its place.
+pub const WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks \
+    WHERE state = 'queued' AND kind = 'register_payment' AND reason IS NOT 'outcome_unknown' \
+    AND order_id <> $1 UNION ALL SELECT 1 FROM tasks \
+    WHERE state = 'running' AND kind = 'register_payment' AND reason <> 'outcome_unknown' \
+    AND order_id <> $1 LIMIT $2)";
+
+/// `$1` new orders as JSON: one statement, however many callers are in the round.
+pub const PLACE: &str = "INSERT INTO orders (id, customer_id, status, items, total, currency, \
+    created_at, updated_at, version) \
+    SELECT unhex(value ->> 'id', '-'), value ->> 'customer_id', value ->> 'status', \
+    json(value -> 'items'), value ->> 'total', value ->> 'currency', value ->> 'created_at', \
+    value ->> 'updated_at', value ->> 'version' FROM jsonb_each($1)";
+
+/// What decisions changed: `$1` orders, `$2` registrations, `$3` tasks, each with its new version.
+/// Three statements in one trip to the connection's thread. `jsonb_each` gives each element as SQLite
+/// parsed it; `json_each` would write it as text again for every field that is taken from it.
+pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
+    updated_at = value ->> 'updated_at', version = value ->> 'version' FROM jsonb_each($1) \
+    WHERE orders.id = unhex(value ->> 'id', '-') \
+    AND orders.version = (value ->> 'version') - 1; \
+    INSERT INTO registrations (order_id, provider, sequence, number, amount, refunded, currency, \
+    state, ending, external_id, form_url, sent_at, not_found, cancel_sent_at, hinted, \
+    registered_at, paid_at, expires_at, evidence, created_at, updated_at) \
+    SELECT unhex(value ->> 'order_id', '-'), value ->> 'provider', value ->> 'sequence', \
+    value ->> 'number', value ->> 'amount', value ->> 'refunded', value ->> 'currency', \
+    value ->> 'state', value ->> 'ending', value ->> 'external_id', value ->> 'form_url', \
+    value ->> 'sent_at', value ->> 'not_found', value ->> 'cancel_sent_at', value ->> 'hinted', \
+    value ->> 'registered_at', value ->> 'paid_at', value ->> 'expires_at', value ->> 'evidence', \
+    value ->> 'created_at', value ->> 'updated_at' FROM jsonb_each($2) WHERE true \
+    ON CONFLICT (order_id, provider, sequence) DO UPDATE SET refunded = excluded.refunded, \
+    state = excluded.state, ending = excluded.ending, external_id = excluded.external_id, \
+    form_url = excluded.form_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
+    cancel_sent_at = excluded.cancel_sent_at, hinted = excluded.hinted, \
+    registered_at = excluded.registered_at, paid_at = excluded.paid_at, \
+    expires_at = excluded.expires_at, evidence = excluded.evidence, \
+    updated_at = excluded.updated_at; \
+    INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, \
+    deadline, lease_owner, lease_token, lease_until, result_provider, result_sequence, error, \
+    refund, trace, return_url, created_at, updated_at, version) \
+    SELECT value ->> 'id', unhex(value ->> 'order_id', '-'), value ->> 'kind', value ->> 'state', \
+    value ->> 'reason', value ->> 'run_at', value ->> 'lane', value ->> 'attempts', \
+    value ->> 'lost_leases', value ->> 'deadline', value ->> 'lease_owner', \
+    unhex(value ->> 'lease_token', '-'), value ->> 'lease_until', value ->> 'result_provider', \
+    value ->> 'result_sequence', value ->> 'error', value ->> 'refund', value ->> 'trace', \
+    value ->> 'return_url', value ->> 'created_at', value ->> 'updated_at', value ->> 'version' \
+    FROM jsonb_each($3) WHERE true \
+    ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
+    run_at = excluded.run_at, lane = excluded.lane, attempts = excluded.attempts, \
+    lost_leases = excluded.lost_leases, deadline = excluded.deadline, \
+    lease_owner = excluded.lease_owner, lease_token = excluded.lease_token, \
+    lease_until = excluded.lease_until, result_provider = excluded.result_provider, \
+    result_sequence = excluded.result_sequence, error = excluded.error, \
+    refund = excluded.refund, trace = excluded.trace, return_url = excluded.return_url, \
+    updated_at = excluded.updated_at, version = excluded.version \
+    WHERE version = excluded.version - 1";
+
+/// The longest due of a lane: `$1` lane, `$2` now, `$3` how many.
+macro_rules! due {
+    ($routine:literal) => {
+        concat!(
+            "SELECT id FROM (SELECT t.id FROM tasks t WHERE t.lane = $1 AND t.routine = ",
+            $routine,
+            " AND t.due_at <= $2 AND t.state IN ('queued', 'running') AND ",
+            known_kind!(),
+            " ORDER BY t.due_at LIMIT $3)"
+        )
+    };
+}
+
+/// One lane, routine polls last: `$1` to `$3` as above, `$4` owner, `$5` token, `$6` end of the lease.
+pub const CLAIM: &str = concat!(
+    "UPDATE tasks SET lost_leases = lost_leases + (state = 'running'), state = 'running', \
+     lease_owner = $4, lease_token = $5, lease_until = $6, version = version + 1, \
+     updated_at = $2 WHERE id IN (",
+    due!("0"),
+    " UNION ALL ",
+    due!("1"),
+    " LIMIT $3) RETURNING id, order_id, kind, attempts, trace, run_at"
+);
+
+/// `$1` owner, `$2` now.
+pub const RELEASE: &str = "UPDATE tasks SET state = 'queued', run_at = $2, lease_owner = NULL, \
+    lease_token = NULL, lease_until = NULL, version = version + 1, updated_at = $2 \
+    WHERE state = 'running' AND lease_owner = $1";
+
+pub const KEEP_CALLBACK: &str = "INSERT INTO callbacks (provider, number, event_id, kind, signed, \
+    received_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+
+pub const FIND_REPLY: &str = "SELECT fingerprint, status, body FROM idempotency_keys \
+    WHERE owner = $1 AND route = $2 AND key = $3";
+
+pub const KEEP_REPLY: &str = "INSERT INTO idempotency_keys (owner, route, key, fingerprint, \
+    status, body, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
+
+pub const AUDIT: &str =
+    "INSERT INTO audit (at, action, order_id, task_id, reason) VALUES ($1, $2, $3, $4, $5)";
+
+/// `$1` now. Finished tasks are not counted: there are a month of them.
+pub const STATS: &str = "SELECT kind, state, count(*), \
+    min(iif(due_at <= $1, due_at, NULL)) FROM tasks \
+    WHERE state IN ('queued', 'running', 'review') GROUP BY kind, state ORDER BY kind, state";
+
+/// `$1` the moment before which they finished, `$2` how many. What waits for a person stays.
+pub const PRUNE_TASKS: &str = "DELETE FROM tasks WHERE id IN (SELECT id FROM tasks \
+    WHERE state IN ('succeeded', 'failed', 'cancelled') AND created_at < $1 AND updated_at < $1 \
+    LIMIT $2)";
+
+pub const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys WHERE rowid IN \
+    (SELECT rowid FROM idempotency_keys WHERE created_at < $1 LIMIT $2)";
+
+#[cfg(test)]
+mod tests {
+    use crate::core::payment::task::TaskKind;
+
+    #[test]
+    fn every_kind_of_this_version_is_known_to_sql() {
+        for kind in TaskKind::ALL {
+            assert!(known_kind!().contains(&format!("'{}'", kind.as_str())), "{kind:?}");
+        }
+    }
+}

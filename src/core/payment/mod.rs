@@ -1,0 +1,26 @@
+//! The payment of an order as an aggregate and its decisions: pure, without a clock, a database or a
+//! network.
+//!
+//! It follows the Decider pattern: `commands` is what clients and operators may ask for, `evolve`
+//! takes facts in (from anyone, at any time, in any order), `decide` says what the holder of a task's
+//! lease does next. The split makes early callbacks and late answers harmless: facts need no lease,
+//! decisions do.
+
+pub mod aggregate;
+pub mod policy;
+pub mod registration;
+pub mod report;
+pub mod task;
+
+pub mod commands;
+mod decide;
+pub mod effect;
+mod evolve;
+pub mod operator;
+
+pub use aggregate::OrderAggregate;
+pub use commands::{Asker, Cancelled, Confirmed, RefundAsked};
+pub use operator::{OperatorFinding, OperatorRefused};
+
+#[cfg(test)]
+mod tests;

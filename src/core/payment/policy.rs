@@ -1,0 +1,36 @@
+//! The numbers by which payments and tasks are handled; the names are those of the environment.
+
+use crate::core::domain::ids::InstanceId;
+use crate::core::domain::provider::Provider;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub struct PaymentPolicy {
+    /// `PAYMENT_PROVIDERS`: order of preference.
+    pub providers: Vec<Provider>,
+    /// `PAYMENT_RETURN_URL`.
+    pub return_url: String,
+    /// `PAYMENT_UNAVAILABLE_MODE=queue`; otherwise an unavailable payment system is an error.
+    pub queueing: bool,
+    /// `PAYMENT_UNKNOWN_GRACE`: how long after a send a provider's "no such order" proves nothing.
+    pub unknown_grace: Duration,
+    /// `PAYMENT_POLL_INTERVAL`: the first pause between polls of a live registration.
+    pub poll_interval: Duration,
+    /// `PAYMENT_FAILOVER_ON_REJECTED`.
+    pub failover_on_rejected: bool,
+    /// `PAYMENT_NUMBER_PREFIX`.
+    pub number_prefix: String,
+    /// `PAYMENT_SYNC_WAIT`: how long confirm waits before it answers 202.
+    pub sync_wait: Duration,
+    /// `TASK_QUEUE_MAX`.
+    pub queue_max: u64,
+    /// `TASK_LEASE`.
+    pub lease: Duration,
+    /// `TASK_BACKOFF`, `TASK_BACKOFF_MAX`.
+    pub backoff: Duration,
+    pub backoff_max: Duration,
+    /// `TASK_MAX_AGE`.
+    pub max_age: Duration,
+    /// `INSTANCE_ID`.
+    pub instance: InstanceId,
+}

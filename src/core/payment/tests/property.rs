@@ -1,0 +1,114 @@
+//! Whatever partners, payers, clients and dying holders do, in whatever order.
+
+use super::*;
+use proptest::prelude::*;
+
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Confirm,
+    Cancel,
+    Refund,
+    Claim(usize),
+    /// The present run's step ends so.
+    Tell(usize),
+    /// The present run dies.
+    Die,
+    Hint(usize),
+    Pass(u64),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        2 => Just(Act::Confirm),
+        1 => Just(Act::Cancel),
+        1 => Just(Act::Refund),
+        6 => (0..4usize).prop_map(Act::Claim),
+        10 => (0..14usize).prop_map(Act::Tell),
+        1 => Just(Act::Die),
+        1 => (0..4usize).prop_map(Act::Hint),
+        2 => (1..200u64).prop_map(Act::Pass),
+    ]
+}
+
+fn outcome(choice: usize, step: &Step) -> Outcome {
+    match choice {
+        0 | 1 => registered(),
+        2 => not_executed(Reason::BreakerOpen),
+        3 => not_executed(Reason::Retry),
+        4 => Outcome::Unknown,
+        5 => Outcome::Duplicate,
+        6 => Outcome::Refused { concerns_account: true },
+        7 => Outcome::Refused { concerns_account: false },
+        8 => Outcome::NotFound,
+        9 => found(step, ReportedStatus::Pending),
+        10 => found(step, ReportedStatus::Paid),
+        11 => found(step, ReportedStatus::Over(Ending::Expired)),
+        12 => Outcome::Taken,
+        _ => found_refunded(step, 100),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #[test]
+    fn one_registration_at_most_may_be_alive_and_paid_stays_paid(
+        acts in prop::collection::vec(act(), 1..60),
+    ) {
+        let mut case = Case::new();
+        let mut step: Option<Step> = None;
+        let mut was_paid = false;
+        for act in acts {
+            let next = match act {
+                Act::Confirm => match case.confirm() {
+                    Confirmed::Begun(step) => Some(Next::Call(step)),
+                    _ => None,
+                },
+                Act::Cancel => match case.cancel() {
+                    Cancelled::Begun(step) => Some(Next::Call(step)),
+                    _ => None,
+                },
+                Act::Refund => match case.refund(Some(100)) {
+                    RefundAsked::Begun(step) => Some(Next::Call(step)),
+                    _ => None,
+                },
+                Act::Claim(kind) => {
+                    let kind = TaskKind::ALL[kind];
+                    let waits = case.aggregate.unfinished(kind).is_some_and(|t| t.reason != Some(Reason::Operator));
+                    waits.then(|| case.claim(kind))
+                }
+                Act::Tell(choice) => step.take().map(|step| {
+                    let outcome = outcome(choice, &step);
+                    case.tell(&step, outcome)
+                }),
+                Act::Die => { step = None; None }
+                Act::Hint(at) => {
+                    if let Some(registration) = case.aggregate.registrations.get(at).cloned() {
+                        let id = TaskId::new(case.fresh());
+                        let (now, age) = (case.now, case.policy.max_age);
+                        case.aggregate.hint(registration.provider, &registration.number, now, id, age);
+                    }
+                    None
+                }
+                Act::Pass(seconds) => { case.pass(seconds); None }
+            };
+            if let Some(Next::Call(next)) = next {
+                // Rule 1: while an outcome is unknown, nobody else is asked to register.
+                if let (Some(open), true) = (case.aggregate.open_registration(), registers(&next)) {
+                    prop_assert_eq!((open.provider, &open.number), (next.provider, &next.number));
+                }
+                step = Some(next);
+            }
+            case.check();
+            let paid = matches!(case.status(), OrderStatus::Paid | OrderStatus::Refunded);
+            prop_assert!(paid || !was_paid, "paid was undone");
+            was_paid = paid;
+            // What is not final is looked after by somebody.
+            let open = case.aggregate.registrations.iter().any(|r| matches!(
+                r.state,
+                RegistrationState::Intent | RegistrationState::Unknown | RegistrationState::Live
+            ));
+            let mismatch = case.notes.iter().any(|note| matches!(note, Note::Mismatch { .. }));
+            prop_assert!(!open || mismatch || case.aggregate.visible_task().is_some(), "forgotten");
+        }
+    }
+}
