@@ -35,15 +35,15 @@ const HOUSE: &[Room] = &[
     room("adapters::observe::spans", &["core::ports"], &["opentelemetry", "tracing", "tracing_opentelemetry"]),
 
     // the machines know no vendor
-    room("adapters::resilience", &["core::ports::unavailable", "core::ports::deadline"], &["tokio", "serde", "tracing", "thiserror", "rustix", "fastrand"]),
+    room("adapters::resilience", &["core::domain::unavailable", "core::ports::deadline"], &["tokio", "serde", "tracing", "thiserror", "rustix", "fastrand"]),
 
     // the partners know nothing of one another
-    room("adapters::outbound::http_client", &["core::ports", "adapters::resilience", "adapters::observe"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
-    room("adapters::outbound::alarm", &["core::ports"], &["tokio::time", "tracing"]),
-    room("adapters::outbound::sampler", &["core::ports"], &["tokio::time"]),
-    room("adapters::outbound::health", &["core::ports", "adapters::observe", "adapters::outbound::http_client"], &["tokio"]),
+    room("adapters::outbound::http_client", &["core::domain", "core::ports", "adapters::resilience", "adapters::observe"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
+    room("adapters::outbound::alarm", &["core::domain", "core::ports"], &["tokio::time", "tracing"]),
+    room("adapters::outbound::sampler", &["core::domain", "core::ports"], &["tokio::time"]),
+    room("adapters::outbound::health", &["core::domain", "core::ports", "adapters::observe", "adapters::outbound::http_client"], &["tokio"]),
     room("adapters::outbound::process", &["core::domain", "core::ports"], &["getrandom"]),
-    room("adapters::outbound::settle", &["core::ports", "adapters::resilience", "adapters::outbound::alarm"], &["tracing"]),
+    room("adapters::outbound::settle", &["core::domain", "core::ports", "adapters::resilience", "adapters::outbound::alarm"], &["tracing"]),
     room("adapters::outbound::signature", &[], &["hmac", "sha2", "secrecy", "webpki", "rustls_pki_types"]),
     room("adapters::outbound::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::outbound::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),

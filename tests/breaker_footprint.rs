@@ -4,7 +4,7 @@ use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig, State
 use order_service::adapters::resilience::clock::{Clock, ManualClock};
 use order_service::adapters::resilience::observer::Silent;
 use order_service::adapters::resilience::outcome::Verdict;
-use order_service::core::ports::unavailable::System;
+use order_service::core::domain::unavailable::System;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use order_service::adapters::resilience::breaker::{
 use order_service::adapters::resilience::clock::{Clock, ManualClock};
 use order_service::adapters::resilience::observer::{Observer, Transition};
 use order_service::adapters::resilience::outcome::Verdict;
-use order_service::core::ports::unavailable::{Cause, System};
+use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -124,7 +124,9 @@ impl Model {
         let (now, most) = (self.now, self.config.half_open_max_in_flight);
         match &mut self.phase {
             Phase::Closed { .. } => return Ok(Pass { generation: self.generation }),
-            Phase::Open { until } if now < *until => return Err(Cause::BreakerOpen),
+            Phase::Open { until } if now < *until => {
+                return Err(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)));
+            }
             Phase::HalfOpen { in_flight, passed, progress, .. }
                 if *in_flight < most && *in_flight + *passed < self.config.half_open_requests =>
             {
@@ -133,7 +135,7 @@ impl Model {
             }
             // Progress is kept in units of 64 ms.
             Phase::HalfOpen { progress, .. } if (now / 64 - *progress / 64) * 64 < 5_000 => {
-                return Err(Cause::ProbesTaken);
+                return Err(Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken)));
             }
             Phase::Open { .. } | Phase::HalfOpen { .. } => {
                 self.go(Phase::HalfOpen { in_flight: 1, passed: 0, slow: 0, progress: now });

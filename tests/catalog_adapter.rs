@@ -11,13 +11,13 @@ use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::core::domain::ids::ProductId;
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::catalog::{CatalogError, CatalogPort, Offer};
 use order_service::core::ports::clock::Clock as WallClock;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::events::{Event, Events, FallbackKind};
 use order_service::core::ports::trace::TraceParent;
-use order_service::core::ports::unavailable::{Cause, System};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stub_partner::{Answer, StubPartner};
@@ -149,19 +149,22 @@ async fn within_its_time_an_answer_is_not_asked_for_again() {
 #[tokio::test]
 async fn when_the_catalog_cannot_answer_the_last_answer_is_served_and_marked() {
     let silences = [
-        (Answer::Status(500), Cause::PartnerFailed),
-        (Answer::Status(408), Cause::PartnerFailed),
-        (Answer::Status(429), Cause::Throttled),
-        (Answer::Status(204), Cause::Unreadable),
-        (Answer::With(302, "Location: http://127.0.0.1:1/"), Cause::Misdirected),
-        (Answer::Html("<html>login</html>"), Cause::Unreadable),
-        (Answer::json(r#"{"id":"p-1","name":"n"}"#), Cause::Unreadable),
-        (product("p-2", 1), Cause::Unreadable),
-        (product("p-1", -1), Cause::Unreadable),
-        (Answer::Truncated, Cause::Broken),
-        (Answer::Huge, Cause::Unreadable),
-        (Answer::Reset, Cause::Broken),
-        (Answer::Hang, Cause::TimedOut),
+        (Answer::Status(500), Cause::Unknown(Unknown::PartnerFailed)),
+        (Answer::Status(408), Cause::Unknown(Unknown::PartnerFailed)),
+        (Answer::Status(429), Cause::NotExecuted(NotExecuted::Throttled)),
+        (Answer::Status(204), Cause::Unknown(Unknown::Unreadable)),
+        (
+            Answer::With(302, "Location: http://127.0.0.1:1/"),
+            Cause::NotExecuted(NotExecuted::Misdirected),
+        ),
+        (Answer::Html("<html>login</html>"), Cause::Unknown(Unknown::Unreadable)),
+        (Answer::json(r#"{"id":"p-1","name":"n"}"#), Cause::Unknown(Unknown::Unreadable)),
+        (product("p-2", 1), Cause::Unknown(Unknown::Unreadable)),
+        (product("p-1", -1), Cause::Unknown(Unknown::Unreadable)),
+        (Answer::Truncated, Cause::Unknown(Unknown::Broken)),
+        (Answer::Huge, Cause::Unknown(Unknown::Unreadable)),
+        (Answer::Reset, Cause::Unknown(Unknown::Broken)),
+        (Answer::Hang, Cause::Unknown(Unknown::TimedOut)),
     ];
     let shop = Shop::playing([product("p-1", 100)]).await;
     let first = shop.read("p-1").await.unwrap();
@@ -187,8 +190,8 @@ async fn a_catalog_that_is_gone_leaves_what_it_said() {
     tokio::task::yield_now().await;
     let shop = Shop { partner: nobody, adapter, events };
     assert!(shop.read("p-1").await.unwrap().stale);
-    assert_eq!(shop.fallbacks(Cause::Unreachable), 1);
-    assert_eq!(shop.cause("p-2").await, Cause::Unreachable);
+    assert_eq!(shop.fallbacks(Cause::NotExecuted(NotExecuted::Unreachable)), 1);
+    assert_eq!(shop.cause("p-2").await, Cause::NotExecuted(NotExecuted::Unreachable));
 }
 
 #[tokio::test]
@@ -198,7 +201,7 @@ async fn nothing_is_served_beyond_the_stale_limit() {
     later(MAX_STALE - Duration::from_secs(1)).await;
     assert!(shop.read("p-1").await.unwrap().stale);
     later(Duration::from_secs(1)).await;
-    assert_eq!(shop.cause("p-1").await, Cause::PartnerFailed);
+    assert_eq!(shop.cause("p-1").await, Cause::Unknown(Unknown::PartnerFailed));
     let (system, kind) = (System::Catalog, FallbackKind::Cached);
     assert_eq!(shop.events.count(&Event::FallbackFailed { system, kind }), 1);
 }
@@ -209,7 +212,7 @@ async fn a_product_that_is_gone_is_gone_from_the_cache_too() {
     shop.read("p-1").await.unwrap();
     later(TTL).await;
     assert_eq!(shop.read("p-1").await, Err(CatalogError::NotFound));
-    assert_eq!(shop.cause("p-1").await, Cause::PartnerFailed);
+    assert_eq!(shop.cause("p-1").await, Cause::Unknown(Unknown::PartnerFailed));
     assert_eq!(shop.partner.calls(), 3, "that there is no product is not remembered");
 }
 
@@ -218,7 +221,7 @@ async fn a_refusal_is_not_hidden_by_the_cache() {
     let shop = Shop::playing([product("p-1", 100), Answer::Status(403)]).await;
     shop.read("p-1").await.unwrap();
     later(TTL).await;
-    assert_eq!(shop.cause("p-1").await, Cause::Misdirected);
+    assert_eq!(shop.cause("p-1").await, Cause::NotExecuted(NotExecuted::Misdirected));
     assert_eq!(shop.events.count(&Event::Misconfigured { system: System::Catalog }), 1);
 }
 
@@ -247,7 +250,7 @@ async fn a_reader_in_a_hurry_takes_nothing_from_the_others() {
         cause_of(end)
     };
     let (hurried, patient) = tokio::join!(hurried, shop.read("p-1"));
-    assert_eq!(hurried, Cause::DeadlinePassed);
+    assert_eq!(hurried, Cause::Unknown(Unknown::DeadlinePassed));
     assert_eq!(patient.unwrap().product.price.minor(), 100);
     assert_eq!(shop.partner.calls(), 1);
 }
@@ -256,7 +259,10 @@ async fn a_reader_in_a_hurry_takes_nothing_from_the_others() {
 async fn with_too_little_time_nothing_is_asked_but_the_cache() {
     let shop = Shop::playing([product("p-1", 100)]).await;
     let moment = Duration::from_millis(100);
-    assert_eq!(cause_of(shop.read_within("p-1", moment).await), Cause::DeadlineTooShort);
+    assert_eq!(
+        cause_of(shop.read_within("p-1", moment).await),
+        Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort))
+    );
     assert_eq!(shop.partner.calls(), 0);
     shop.read("p-1").await.unwrap();
     assert!(!shop.read_within("p-1", moment).await.unwrap().stale);
@@ -288,17 +294,17 @@ async fn an_open_breaker_sends_nothing() {
     })
     .await;
     shop.read("p-1").await.unwrap();
-    assert_eq!(shop.cause("p-2").await, Cause::PartnerFailed);
+    assert_eq!(shop.cause("p-2").await, Cause::Unknown(Unknown::PartnerFailed));
     assert_eq!(shop.adapter.breaker().state(), State::Open);
 
     later(Duration::from_secs(29)).await;
     let refused = shop.read("p-2").await.unwrap_err();
     let CatalogError::Unavailable(fault) = refused else { panic!("{refused:?}") };
-    assert_eq!(fault.cause, Cause::BreakerOpen);
+    assert_eq!(fault.cause, Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)));
     assert!(fault.retry_after.unwrap() <= Duration::from_secs(5));
     later(Duration::from_secs(1)).await;
     assert!(shop.read("p-1").await.unwrap().stale);
-    assert_eq!(shop.fallbacks(Cause::BreakerOpen), 1);
+    assert_eq!(shop.fallbacks(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))), 1);
     assert_eq!(shop.partner.calls(), 2);
 }
 
@@ -316,7 +322,10 @@ async fn a_full_semaphore_sheds_at_once() {
     };
     let (served, shed) = tokio::join!(shop.read("p-1"), shed);
     assert!(served.is_ok());
-    assert_eq!((shed, shop.partner.calls()), (Cause::BulkheadFull, 1));
+    assert_eq!(
+        (shed, shop.partner.calls()),
+        (Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull)), 1)
+    );
 }
 
 /// Where a subscriber writes its lines.
@@ -359,7 +368,7 @@ async fn the_log_tells_of_stale_answers_once_a_second_and_the_count_of_all() {
     for _ in 0..5 {
         assert!(shop.read("p-1").await.unwrap().stale);
     }
-    assert_eq!(shop.fallbacks(Cause::ForcedOpen), 5);
+    assert_eq!(shop.fallbacks(Cause::NotExecuted(NotExecuted::Shed(Shed::ForcedOpen))), 5);
     let lines = log.warnings();
     assert_eq!(lines.len(), 1, "{lines:?}");
     for word in

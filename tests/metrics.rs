@@ -7,7 +7,7 @@ mod metrics_page;
 use metrics_page::{Scrape, page, table, words};
 use order_service::adapters::observe::metrics::{BuildInfo, Metrics, labels};
 use order_service::adapters::observe::systems::{Probed, SystemHealth};
-use order_service::adapters::observe::traffic::{Exchange, Shed, Traffic};
+use order_service::adapters::observe::traffic::{Exchange, ShedReason, Traffic};
 use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig};
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::{
@@ -19,12 +19,12 @@ use order_service::adapters::resilience::settings::BulkheadConfig;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
+use order_service::core::domain::unavailable::{Cause, System, Unknown};
 use order_service::core::payment::task::TaskKind;
 use order_service::core::ports::events::{
     Event, Events, FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult,
     StepOutcome,
 };
-use order_service::core::ports::unavailable::{Cause, System};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -171,7 +171,7 @@ async fn what_the_core_tells_is_counted() {
         Event::Fallback {
             system: System::Catalog,
             kind: FallbackKind::Cached,
-            cause: Cause::TimedOut,
+            cause: Cause::Unknown(Unknown::TimedOut),
         },
         Event::FallbackFailed { system: System::Catalog, kind: FallbackKind::Cached },
         Event::StaleServed { age: Duration::from_secs(45) },
@@ -226,8 +226,8 @@ async fn requests_are_counted_by_their_route_and_nobody_invents_series() {
     metrics.began("GET");
     metrics.ended(&exchange("/v1/orders/{id}", 503, Some("storage_unavailable")));
     metrics.ended(&Exchange { method: "BREW", route: None, ..exchange("", 404, Some("teapot")) });
-    metrics.shed(Shed::Deadline);
-    metrics.shed(Shed::RateLimit);
+    metrics.shed(ShedReason::Deadline);
+    metrics.shed(ShedReason::RateLimit);
     let scrape = scrape(&metrics);
     for series in [
         r#"http_requests_total{method="GET",path="/v1/orders/{id}",status_class="5xx"}"#,

@@ -12,12 +12,12 @@ use order_service::adapters::resilience::breaker::State;
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::core::domain::ids::CustomerId;
+use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, Unknown};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::events::Unheard;
 use order_service::core::ports::recommendations::{Recommendation, RecommendationsPort};
 use order_service::core::ports::trace::TraceParent;
-use order_service::core::ports::unavailable::Cause;
 use std::sync::Arc;
 use std::time::Duration;
 use stub_partner::{Answer, StubPartner};
@@ -81,16 +81,22 @@ async fn a_customer_without_hints_has_an_empty_list() {
 #[tokio::test]
 async fn each_silence_is_told_by_its_cause() {
     for (silence, cause) in [
-        (Answer::Status(500), Cause::PartnerFailed),
-        (Answer::Status(429), Cause::Throttled),
-        (Answer::Status(403), Cause::Misdirected),
-        (Answer::With(301, "Location: http://127.0.0.1:1/"), Cause::Misdirected),
-        (Answer::Html("<html>"), Cause::Unreadable),
-        (Answer::json(r#"{"items":[{"product_id":"a/b","name":"n"}]}"#), Cause::Unreadable),
-        (Answer::Truncated, Cause::Broken),
-        (Answer::Huge, Cause::Unreadable),
-        (Answer::Reset, Cause::Broken),
-        (Answer::Hang, Cause::TimedOut),
+        (Answer::Status(500), Cause::Unknown(Unknown::PartnerFailed)),
+        (Answer::Status(429), Cause::NotExecuted(NotExecuted::Throttled)),
+        (Answer::Status(403), Cause::NotExecuted(NotExecuted::Misdirected)),
+        (
+            Answer::With(301, "Location: http://127.0.0.1:1/"),
+            Cause::NotExecuted(NotExecuted::Misdirected),
+        ),
+        (Answer::Html("<html>"), Cause::Unknown(Unknown::Unreadable)),
+        (
+            Answer::json(r#"{"items":[{"product_id":"a/b","name":"n"}]}"#),
+            Cause::Unknown(Unknown::Unreadable),
+        ),
+        (Answer::Truncated, Cause::Unknown(Unknown::Broken)),
+        (Answer::Huge, Cause::Unknown(Unknown::Unreadable)),
+        (Answer::Reset, Cause::Unknown(Unknown::Broken)),
+        (Answer::Hang, Cause::Unknown(Unknown::TimedOut)),
     ] {
         let shop = Shop::playing([]).await;
         shop.partner.then(silence.clone());
@@ -105,9 +111,15 @@ async fn a_caller_in_a_hurry_is_not_the_recommenders_fault() {
         config.guards.timeouts.read = Duration::from_secs(1);
         config.guards.breaker.min_requests = 1;
     });
-    assert_eq!(shop.ask_within(Duration::from_millis(100)).await, Err(Cause::DeadlineTooShort));
+    assert_eq!(
+        shop.ask_within(Duration::from_millis(100)).await,
+        Err(Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort)))
+    );
     assert_eq!(shop.partner.calls(), 0);
-    assert_eq!(shop.ask_within(Duration::from_millis(200)).await, Err(Cause::DeadlinePassed));
+    assert_eq!(
+        shop.ask_within(Duration::from_millis(200)).await,
+        Err(Cause::Unknown(Unknown::DeadlinePassed))
+    );
     assert_eq!(shop.adapter.breaker().state(), State::Closed);
 }
 
@@ -116,9 +128,9 @@ async fn an_open_breaker_sends_nothing() {
     let shop = Shop::with(StubPartner::playing([Answer::Status(500)]).await, |config| {
         config.guards.breaker.min_requests = 1;
     });
-    assert_eq!(shop.ask().await, Err(Cause::PartnerFailed));
+    assert_eq!(shop.ask().await, Err(Cause::Unknown(Unknown::PartnerFailed)));
     assert_eq!(shop.adapter.breaker().state(), State::Open);
-    assert_eq!(shop.ask().await, Err(Cause::BreakerOpen));
+    assert_eq!(shop.ask().await, Err(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))));
     assert_eq!(shop.partner.calls(), 1);
 }
 
@@ -135,5 +147,8 @@ async fn a_full_semaphore_sheds_at_once() {
     };
     let (served, shed) = tokio::join!(shop.ask(), shed);
     assert_eq!(served.map(|hints| hints.len()), Ok(1));
-    assert_eq!((shed, shop.partner.calls()), (Err(Cause::BulkheadFull), 1));
+    assert_eq!(
+        (shed, shop.partner.calls()),
+        (Err(Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull))), 1)
+    );
 }

@@ -12,7 +12,7 @@ use order_service::adapters::resilience::breaker::{
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::adapters::resilience::outcome::Verdict;
-use order_service::core::ports::unavailable::{Cause, NoAnswer, System};
+use order_service::core::domain::unavailable::{Cause, NoAnswer, System, Unknown};
 use std::future::ready;
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -134,7 +134,11 @@ impl Subject for OursWatch {
     fn handle(&self) {}
 
     fn call(&self, (): &mut (), ok: bool) {
-        let answer = if black_box(ok) { Ok(()) } else { Err(NoAnswer::new(Cause::TimedOut)) };
+        let answer = if black_box(ok) {
+            Ok(())
+        } else {
+            Err(NoAnswer::new(Cause::Unknown(Unknown::TimedOut)))
+        };
         black_box(self.0.watch("call", ready(answer)).now_or_never());
     }
 }

@@ -5,7 +5,7 @@ use crate::adapters::observe::systems::{
 };
 use crate::adapters::resilience::breaker::{Breaker, Mode, State};
 use crate::adapters::resilience::semaphore::Semaphore;
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use std::sync::Arc;
 use std::time::Duration;
 

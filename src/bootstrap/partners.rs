@@ -14,11 +14,11 @@ use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::config::Config;
 use crate::core::domain::provider::Provider;
+use crate::core::domain::unavailable::System;
 use crate::core::ports::catalog::CatalogPort;
 use crate::core::ports::events::Events;
 use crate::core::ports::payment::PaymentPort;
 use crate::core::ports::recommendations::RecommendationsPort;
-use crate::core::ports::unavailable::System;
 use std::sync::Arc;
 
 pub struct Partners {

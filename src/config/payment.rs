@@ -5,8 +5,8 @@ use super::rows;
 use super::vars::{PaymentVars, TaskVars, UnavailableMode};
 use crate::core::domain::ids::InstanceId;
 use crate::core::domain::provider::Provider;
+use crate::core::domain::unavailable::System;
 use crate::core::payment::policy::PaymentPolicy;
-use crate::core::ports::unavailable::System;
 use std::time::Duration;
 
 /// Where a client may have the payer sent back to.

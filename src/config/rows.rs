@@ -1,7 +1,7 @@
 //! Every variable with its default, as the contract's tables have them. Read this to know what can
 //! be set; the type that each must have stands in `vars`.
 
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 
 /// A variable, named without its group's prefix.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use crate::adapters::outbound::http_client::Url;
 use crate::adapters::resilience::breaker::BreakerConfig;
 use crate::adapters::resilience::guards::GuardConfig;
 use crate::adapters::resilience::settings::{BulkheadConfig, Fault, RetryConfig, TimeoutConfig};
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use std::time::Duration;
 
 /// A probe that hangs for so long is lost, however short the system's calls are.

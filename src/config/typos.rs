@@ -1,7 +1,7 @@
 //! Variables that look like ours and are not: most likely misspelt.
 
 use super::rows;
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The names of all rows, of what is set, and of the groups.

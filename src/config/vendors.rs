@@ -10,7 +10,7 @@ use crate::adapters::outbound::recommendations::RecommendationsConfig;
 use crate::adapters::outbound::remote_cache::{CacheUrl, RemoteCacheConfig};
 use crate::adapters::outbound::sber::{CallbackKey, Credentials, Protocol, SberConfig};
 use crate::adapters::outbound::signature::RsaKey;
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use secrecy::SecretString;
 use std::path::Path;
 use std::time::Duration;

@@ -5,7 +5,9 @@ use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig, Mode,
 use order_service::adapters::resilience::clock::{Clock, ManualClock};
 use order_service::adapters::resilience::observer::{Observer, Outcome, Rejection, Transition};
 use order_service::adapters::resilience::outcome::{Failed, Verdict};
-use order_service::core::ports::unavailable::{Cause, NoAnswer, System};
+use order_service::core::domain::unavailable::{
+    Cause, NoAnswer, NotExecuted, Shed, System, Unknown,
+};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -35,9 +37,9 @@ fn forced_open_refuses_everyone_until_its_time_is_over() {
     let bench = bench(&steady());
     bench.breaker.set_mode(Mode::ForcedOpen, Some(Duration::from_secs(60)));
     let refused = bench.breaker.check().expect_err("forced");
-    assert_eq!(refused.cause, Cause::ForcedOpen);
+    assert_eq!(refused.cause, Cause::NotExecuted(NotExecuted::Shed(Shed::ForcedOpen)));
     assert_eq!(refused.retry_after, Some(Duration::from_secs(60)));
-    assert_eq!(bench.refusal(), Some(Cause::ForcedOpen));
+    assert_eq!(bench.refusal(), Some(Cause::NotExecuted(NotExecuted::Shed(Shed::ForcedOpen))));
     assert_eq!(bench.breaker.state(), State::Closed, "the machine's own state stays");
     bench.clock.advance(Duration::from_secs(60));
     assert_eq!(bench.refusal(), None);
@@ -66,7 +68,10 @@ async fn an_open_breaker_never_polls_the_call() {
     bench.break_down();
     let call = async { panic!("it was polled") };
     let refused: Result<(), NoAnswer> = bench.breaker.watch("call", call).await;
-    assert_eq!(refused.map_err(|no| no.cause), Err(Cause::BreakerOpen));
+    assert_eq!(
+        refused.map_err(|no| no.cause),
+        Err(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,9 +80,9 @@ async fn each_end_of_a_call_is_told_with_its_outcome() {
     let ends: [(End, Outcome); 5] = [
         (Ok(()), Outcome::Success),
         (Err(Failed::Answered("declined")), Outcome::Success),
-        (Err(Cause::PartnerFailed.into()), Outcome::Failure),
-        (Err(Cause::DeadlinePassed.into()), Outcome::Ignored),
-        (Err(Cause::BulkheadFull.into()), Outcome::Ignored),
+        (Err(Unknown::PartnerFailed.into()), Outcome::Failure),
+        (Err(Unknown::DeadlinePassed.into()), Outcome::Ignored),
+        (Err(Shed::BulkheadFull.into()), Outcome::Ignored),
     ];
     for (end, outcome) in ends {
         let bench = bench(&steady());
@@ -104,7 +109,7 @@ async fn polls_enter_the_window_only_when_they_fail() {
         assert_eq!(bench.breaker.watch_poll("status", good).await, Ok(()));
     }
     assert_eq!(bench.breaker.snapshot().calls, 0);
-    let bad = async { Err::<(), _>(NoAnswer::new(Cause::TimedOut)) };
+    let bad = async { Err::<(), _>(NoAnswer::new(Cause::Unknown(Unknown::TimedOut))) };
     assert!(bench.breaker.watch_poll("status", bad).await.is_err());
     assert_eq!(bench.breaker.snapshot().failures, 1);
 }

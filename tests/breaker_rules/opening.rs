@@ -3,7 +3,7 @@
 use crate::support::{SLOW, bench, steady};
 use order_service::adapters::resilience::breaker::{BreakerConfig, SlowAs, State, WindowKind};
 use order_service::adapters::resilience::outcome::Verdict;
-use order_service::core::ports::unavailable::Cause;
+use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed};
 use std::time::Duration;
 
 #[test]
@@ -75,7 +75,7 @@ fn a_time_window_forgets_an_hour_and_a_year() {
 fn a_standing_clock_still_opens_it() {
     let bench = bench(&BreakerConfig { window: WindowKind::Time, ..steady() });
     bench.break_down();
-    assert_eq!(bench.refusal(), Some(Cause::BreakerOpen));
+    assert_eq!(bench.refusal(), Some(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::support::{News, OPEN, QUICK, SLOW, bench, steady};
 use order_service::adapters::resilience::breaker::{BreakerConfig, Capacity, SlowAs, State};
 use order_service::adapters::resilience::observer::Rejection;
 use order_service::adapters::resilience::outcome::Verdict;
-use order_service::core::ports::unavailable::Cause;
+use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed};
 use std::time::Duration;
 
 #[test]
@@ -13,7 +13,7 @@ fn open_lasts_its_time_to_the_millisecond_and_says_how_long() {
     bench.break_down();
     assert_eq!(bench.breaker.check().map_err(|no| no.retry_after), Err(Some(OPEN)));
     bench.clock.advance(OPEN - Duration::from_nanos(1));
-    assert_eq!(bench.refusal(), Some(Cause::BreakerOpen));
+    assert_eq!(bench.refusal(), Some(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))));
     bench.clock.advance(Duration::from_nanos(1));
     assert_eq!(bench.refusal(), None);
 }
@@ -38,7 +38,11 @@ fn half_open_needs_every_probe_and_one_at_a_time() {
     for _ in 0..3 {
         let probe = bench.breaker.try_acquire().expect("a probe");
         assert_eq!(probe.state(), State::HalfOpen);
-        assert_eq!(bench.refusal(), Some(Cause::ProbesTaken), "a reason of its own");
+        assert_eq!(
+            bench.refusal(),
+            Some(Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken))),
+            "a reason of its own"
+        );
         probe.record(Verdict::Healthy, QUICK);
     }
     assert_eq!(bench.breaker.state(), State::Closed);
@@ -86,7 +90,7 @@ fn probes_that_are_forgotten_are_given_up_for_lost() {
     bench.break_down_and_wait();
     std::mem::forget(bench.breaker.try_acquire().expect("a probe"));
     bench.clock.advance(Duration::from_secs(59));
-    assert_eq!(bench.refusal(), Some(Cause::ProbesTaken));
+    assert_eq!(bench.refusal(), Some(Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken))));
     bench.clock.advance(Duration::from_secs(2));
     bench.calls(3, Verdict::Healthy);
     assert_eq!(bench.breaker.state(), State::Closed);

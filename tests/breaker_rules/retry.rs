@@ -7,8 +7,10 @@ use order_service::adapters::resilience::outcome::Failed;
 use order_service::adapters::resilience::retry::Retry;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig};
+use order_service::core::domain::unavailable::{
+    Cause, NoAnswer, NotExecuted, Shed, System, Unknown,
+};
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::unavailable::{Cause, NoAnswer, System};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +46,11 @@ fn failed(cause: Cause) -> End {
 
 #[tokio::test(start_paused = true)]
 async fn a_transient_failure_is_tried_again_until_it_answers() {
-    let ends = [failed(Cause::TimedOut), failed(Cause::PartnerFailed), Ok(7)];
+    let ends = [
+        failed(Cause::Unknown(Unknown::TimedOut)),
+        failed(Cause::Unknown(Unknown::PartnerFailed)),
+        Ok(7),
+    ];
     let trial = trial(RetryConfig::default(), MINUTE, &ends).await;
     assert_eq!((trial.end, trial.attempts), (Ok(7), 3));
     let told = [RetryOutcome::Failure, RetryOutcome::Success].map(News::Retried);
@@ -53,8 +59,9 @@ async fn a_transient_failure_is_tried_again_until_it_answers() {
 
 #[tokio::test(start_paused = true)]
 async fn attempts_are_few_and_their_end_is_told() {
-    let trial = trial(RetryConfig::default(), MINUTE, &[failed(Cause::Broken)]).await;
-    assert_eq!((trial.end, trial.attempts), (failed(Cause::Broken), 3));
+    let trial =
+        trial(RetryConfig::default(), MINUTE, &[failed(Cause::Unknown(Unknown::Broken))]).await;
+    assert_eq!((trial.end, trial.attempts), (failed(Cause::Unknown(Unknown::Broken)), 3));
     let told = [RetryOutcome::Failure, RetryOutcome::Exhausted].map(News::Retried);
     assert_eq!(trial.told, told);
     assert!(trial.took <= Duration::from_millis(200 + 400 + 5));
@@ -63,14 +70,14 @@ async fn attempts_are_few_and_their_end_is_told() {
 #[tokio::test(start_paused = true)]
 async fn what_was_shed_or_answered_or_is_no_longer_waited_for_is_never_tried_again() {
     for cause in [
-        Cause::BreakerOpen,
-        Cause::ProbesTaken,
-        Cause::ForcedOpen,
-        Cause::BulkheadFull,
-        Cause::BulkheadWait,
-        Cause::DeadlineTooShort,
-        Cause::DeadlinePassed,
-        Cause::Misdirected,
+        Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
+        Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken)),
+        Cause::NotExecuted(NotExecuted::Shed(Shed::ForcedOpen)),
+        Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull)),
+        Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadWait)),
+        Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort)),
+        Cause::Unknown(Unknown::DeadlinePassed),
+        Cause::NotExecuted(NotExecuted::Misdirected),
     ] {
         let trial = trial(RetryConfig::default(), MINUTE, &[failed(cause)]).await;
         assert_eq!(trial.attempts, 1, "{cause:?}");
@@ -91,7 +98,9 @@ async fn pauses_are_random_grow_and_keep_within_their_bounds() {
     };
     let mut times = Vec::new();
     for _ in 0..100 {
-        times.push(trial(config.clone(), MINUTE, &[failed(Cause::Broken)]).await.took);
+        times.push(
+            trial(config.clone(), MINUTE, &[failed(Cause::Unknown(Unknown::Broken))]).await.took,
+        );
     }
     let longest = times.iter().max().expect("some");
     let shortest = times.iter().min().expect("some");
@@ -103,7 +112,10 @@ async fn pauses_are_random_grow_and_keep_within_their_bounds() {
 async fn the_partners_retry_after_is_honoured_unless_it_is_too_long() {
     for (seconds, attempts) in [(1, 2), (3, 1)] {
         let asked = Duration::from_secs(seconds);
-        let throttled = NoAnswer { cause: Cause::Throttled, retry_after: Some(asked) };
+        let throttled = NoAnswer {
+            cause: Cause::NotExecuted(NotExecuted::Throttled),
+            retry_after: Some(asked),
+        };
         let ends = [Err(throttled.into()), Ok(1)];
         let trial = trial(RetryConfig::default(), MINUTE, &ends).await;
         assert_eq!(trial.attempts, attempts, "asked for {asked:?}");
@@ -113,8 +125,10 @@ async fn the_partners_retry_after_is_honoured_unless_it_is_too_long() {
 
 #[tokio::test(start_paused = true)]
 async fn no_attempt_is_begun_that_the_deadline_would_end() {
-    let throttled =
-        NoAnswer { cause: Cause::Throttled, retry_after: Some(Duration::from_millis(400)) };
+    let throttled = NoAnswer {
+        cause: Cause::NotExecuted(NotExecuted::Throttled),
+        retry_after: Some(Duration::from_millis(400)),
+    };
     let ends = [Err(throttled.into())];
     let trial = trial(RetryConfig::default(), Duration::from_millis(500), &ends).await;
     assert_eq!((trial.attempts, trial.took), (1, Duration::ZERO));
@@ -134,7 +148,7 @@ async fn retries_stay_within_a_tenth_of_the_calls_once_the_savings_are_spent() {
     for _ in 0..1_000 {
         let attempt = || {
             attempts.set(attempts.get() + 1);
-            std::future::ready(failed(Cause::TimedOut))
+            std::future::ready(failed(Cause::Unknown(Unknown::TimedOut)))
         };
         assert!(retry.run(Deadline::after(MINUTE), attempt).await.is_err());
     }
@@ -151,7 +165,11 @@ async fn no_permit_is_held_while_a_retry_sleeps() {
     let semaphore = semaphore.expect("valid");
     let retry = Retry::new(System::Sber, RetryConfig::default(), bench.diary.clone());
     let retry = retry.expect("valid");
-    let ends = RefCell::new(vec![Ok(5), failed(Cause::TimedOut), failed(Cause::TimedOut)]);
+    let ends = RefCell::new(vec![
+        Ok(5),
+        failed(Cause::Unknown(Unknown::TimedOut)),
+        failed(Cause::Unknown(Unknown::TimedOut)),
+    ]);
     let deadline = Deadline::after(MINUTE);
     let sentence = async || -> End {
         bench.breaker.check()?;

@@ -7,8 +7,8 @@ use order_service::adapters::resilience::clock::{Clock, ManualClock};
 use order_service::adapters::resilience::observer::BulkheadRejection;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::BulkheadConfig;
+use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System};
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::unavailable::{Cause, System};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -36,7 +36,7 @@ async fn no_more_calls_run_than_there_are_places() {
     let held = futures_util::future::join_all(held).await;
     assert_eq!((semaphore.in_flight(), semaphore.free(), semaphore.limit()), (3, 0, 3));
     let refused = semaphore.acquire(later()).await.expect_err("full");
-    assert_eq!(refused.cause, Cause::BulkheadFull);
+    assert_eq!(refused.cause, Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull)));
     assert_eq!((semaphore.rejected(), diary.count(News::Shed(BulkheadRejection::Full))), (1, 1));
     drop(held);
     assert_eq!(semaphore.in_flight(), 0);
@@ -64,9 +64,12 @@ async fn nobody_waits_longer_than_the_bound_or_than_their_deadline() {
     let _held = semaphore.acquire(later()).await.expect("free");
     let begun = tokio::time::Instant::now();
     let bounded = semaphore.acquire(later()).await.expect_err("nobody leaves");
-    assert_eq!((bounded.cause, begun.elapsed().as_millis() / 10), (Cause::BulkheadWait, 10));
+    assert_eq!(
+        (bounded.cause, begun.elapsed().as_millis() / 10),
+        (Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadWait)), 10)
+    );
     let hurried = semaphore.acquire(Deadline::after(WAIT / 2)).await.expect_err("nobody leaves");
-    assert_eq!(hurried.cause, Cause::DeadlineTooShort);
+    assert_eq!(hurried.cause, Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort)));
     assert_eq!(diary.count(News::Shed(BulkheadRejection::WaitTimeout)), 1);
 }
 
@@ -76,7 +79,10 @@ async fn the_queue_is_bounded() {
     let _held = semaphore.acquire(later()).await.expect("free");
     let ends = futures_util::future::join_all([(); 5].map(|()| semaphore.acquire(later()))).await;
     let causes: Vec<_> = ends.into_iter().filter_map(Result::err).map(|no| no.cause).collect();
-    let full = causes.iter().filter(|cause| **cause == Cause::BulkheadFull).count();
+    let full = causes
+        .iter()
+        .filter(|cause| **cause == Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull)))
+        .count();
     assert_eq!((causes.len(), full), (5, 3));
 }
 

@@ -7,7 +7,7 @@ use order_service::adapters::resilience::observer::{
     BulkheadRejection, Observer, Outcome, Rejection, RetryOutcome, Transition,
 };
 use order_service::adapters::resilience::outcome::Verdict;
-use order_service::core::ports::unavailable::{Cause, NoAnswer, System};
+use order_service::core::domain::unavailable::{Cause, NoAnswer, System};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -10,8 +10,10 @@ use order_service::adapters::resilience::observer::Outcome;
 use order_service::adapters::resilience::outcome::Verdict;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::BulkheadConfig;
+use order_service::core::domain::unavailable::{
+    Cause, NoAnswer, NotExecuted, Shed, System, Unknown,
+};
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::unavailable::{Cause, NoAnswer, System};
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +47,7 @@ async fn half_open_with_a_full_semaphore_recovers_when_it_is_free_again() {
     bench.break_down_and_wait();
     let held = semaphore.acquire(Deadline::after(OPEN)).await.expect("free");
     for _ in 0..10 {
-        assert_eq!(guarded().await, Err(Cause::BulkheadFull.into()));
+        assert_eq!(guarded().await, Err(Shed::BulkheadFull.into()));
     }
     drop(held);
     for _ in 0..3 {
@@ -135,7 +137,8 @@ fn a_clock_that_goes_back_does_not_keep_it_open() {
 async fn ten_refused_connections_open_it() {
     let bench = bench(&steady());
     for _ in 0..10 {
-        let refused = async { Err::<(), _>(NoAnswer::new(Cause::Unreachable)) };
+        let refused =
+            async { Err::<(), _>(NoAnswer::new(Cause::NotExecuted(NotExecuted::Unreachable))) };
         assert!(bench.breaker.watch("call", refused).await.is_err());
     }
     assert_eq!(bench.breaker.state(), State::Open);
@@ -176,7 +179,7 @@ async fn a_call_without_time_to_start_touches_nothing() {
         let deadline = Deadline::after(Duration::from_millis(149));
         let call = limit.cap(deadline, async { Ok::<(), NoAnswer>(()) });
         let refused = bench.breaker.watch("call", call).await;
-        assert_eq!(refused, Err(Cause::DeadlineTooShort.into()));
+        assert_eq!(refused, Err(Shed::DeadlineTooShort.into()));
     }
     let seen = bench.breaker.snapshot();
     assert_eq!((seen.state, seen.calls), (State::Closed, 0));
@@ -191,7 +194,7 @@ async fn a_call_cut_short_by_the_caller_counts_only_if_it_was_slow_by_then() {
         let deadline = Deadline::after(Duration::from_secs(budget));
         let call = limit.cap(deadline, pending::<Result<(), NoAnswer>>());
         let cut = bench.breaker.watch("call", call).await;
-        assert_eq!(cut, Err(Cause::DeadlinePassed.into()));
+        assert_eq!(cut, Err(Unknown::DeadlinePassed.into()));
         assert_eq!(bench.breaker.snapshot().failures, failures, "{budget} s");
     }
 }

@@ -151,8 +151,8 @@ async fn both_languages_say_the_same() {
 #[tokio::test]
 async fn whatever_a_task_or_a_system_can_be_has_words() {
     use order_service::adapters::observe::systems::{BreakerMode, BreakerState};
+    use order_service::core::domain::unavailable::System;
     use order_service::core::payment::task::{Reason, TaskKind, TaskState};
-    use order_service::core::ports::unavailable::System;
     let shop = Shop::open();
     let router = admin(&shop, None);
     let english = text(&get(&router, "/console/en.js").await);

@@ -1,7 +1,7 @@
 //! What every request meets: names, deadlines, limits, and the count.
 
 use crate::shop::{Shop, Wishes, one_item};
-use order_service::adapters::observe::traffic::Shed;
+use order_service::adapters::observe::traffic::ShedReason;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn nobody_waits_longer_than_the_deadline() {
     let reply = shop.get_with("/v1/products/p-1", &[("request-timeout", "600000")]).await;
     assert_eq!(reply.status, 504);
     assert!(began.elapsed() < Duration::from_secs(22));
-    assert_eq!(*shop.counter.shed.lock().unwrap(), [Shed::Deadline, Shed::Deadline]);
+    assert_eq!(*shop.counter.shed.lock().unwrap(), [ShedReason::Deadline, ShedReason::Deadline]);
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn who_finds_no_place_is_sent_away_at_once_and_health_is_not() {
     let reply = shop.get("/v1/orders").await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "overloaded"));
     assert_eq!(reply.header("retry-after"), "1");
-    assert_eq!(*shop.counter.shed.lock().unwrap(), [Shed::Limit]);
+    assert_eq!(*shop.counter.shed.lock().unwrap(), [ShedReason::Limit]);
     assert_eq!(shop.get("/health/live").await.status, 200);
     assert_eq!(shop.get("/v1/tasks/1").await.status, 404);
     // The place is free again when its holder is gone.

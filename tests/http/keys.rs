@@ -1,7 +1,7 @@
 //! One effect for one idempotency key.
 
 use crate::shop::{Reply, Shop, one_item, request};
-use order_service::core::ports::unavailable::{Cause, NoAnswer};
+use order_service::core::domain::unavailable::{Cause, NoAnswer, Unknown};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
@@ -52,7 +52,7 @@ async fn a_final_refusal_is_kept_and_an_outage_is_not() {
     assert_eq!(again.header("content-type"), "application/problem+json");
     assert_eq!(again.bytes, first.bytes);
 
-    *shop.catalog.down.lock().unwrap() = Some(NoAnswer::new(Cause::TimedOut));
+    *shop.catalog.down.lock().unwrap() = Some(NoAnswer::new(Cause::Unknown(Unknown::TimedOut)));
     assert_eq!(place(&shop, "k-2", &one_item()).await.status, 503);
     *shop.catalog.down.lock().unwrap() = None;
     let healed = place(&shop, "k-2", &one_item()).await;

@@ -3,7 +3,7 @@
 use crate::shop::{Shop, one_item, request};
 use axum::body::Body;
 use http::Request;
-use order_service::core::ports::unavailable::{Cause, NoAnswer};
+use order_service::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, Unknown};
 use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -132,13 +132,16 @@ async fn a_body_that_is_not_json_is_refused_by_what_is_wrong_with_it() {
 #[tokio::test]
 async fn a_catalog_that_cannot_answer_is_a_503_with_its_own_advice() {
     let shop = Shop::open();
-    let silence =
-        NoAnswer { cause: Cause::BreakerOpen, retry_after: Some(Duration::from_millis(1_200)) };
+    let silence = NoAnswer {
+        cause: Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
+        retry_after: Some(Duration::from_millis(1_200)),
+    };
     *shop.catalog.down.lock().unwrap() = Some(silence);
     let reply = shop.post("/v1/orders", &one_item()).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "catalog_unavailable"));
     assert_eq!(reply.header("retry-after"), "2");
-    *shop.catalog.down.lock().unwrap() = Some(NoAnswer::new(Cause::DeadlinePassed));
+    *shop.catalog.down.lock().unwrap() =
+        Some(NoAnswer::new(Cause::Unknown(Unknown::DeadlinePassed)));
     let reply = shop.post("/v1/orders", &one_item()).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (504, "deadline_exceeded"));
 }

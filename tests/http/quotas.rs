@@ -4,7 +4,7 @@ use crate::shop::{Reply, Shop, Wishes, one_item, request};
 use crate::tokens::{SECRET, token};
 use axum::extract::ConnectInfo;
 use order_service::adapters::inbound::api::auth::{Auth, Expected, KeySource, TokensConfig};
-use order_service::adapters::observe::traffic::Shed;
+use order_service::adapters::observe::traffic::ShedReason;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::advance;
@@ -37,7 +37,7 @@ async fn who_asks_too_often_is_told_when_to_come_back() {
         assert_eq!(reply.header("retry-after"), "1");
     }
     assert_eq!(shop.catalog.calls.lock().unwrap().len(), calls, "no work was done");
-    assert_eq!(*shop.counter.shed.lock().unwrap(), [Shed::RateLimit, Shed::RateLimit]);
+    assert_eq!(*shop.counter.shed.lock().unwrap(), [ShedReason::RateLimit, ShedReason::RateLimit]);
     advance(Duration::from_secs(1)).await;
     assert_eq!(shop.post("/v1/orders", &one_item()).await.status, 201);
     assert_eq!(shop.get("/v1/orders").await.status, 429);

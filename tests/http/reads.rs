@@ -1,7 +1,7 @@
 //! Products and recommendations.
 
 use crate::shop::Shop;
-use order_service::core::ports::unavailable::{Cause, NoAnswer};
+use order_service::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, Unknown};
 use serde_json::json;
 use std::time::Duration;
 
@@ -37,7 +37,8 @@ async fn a_product_that_cannot_be_shown_says_why() {
         assert_eq!(reply.pointers(), ["/id"]);
     }
     assert_eq!(shop.get("/v1/products/p-1?fresh=1").await.pointers(), ["/fresh"]);
-    *shop.catalog.down.lock().unwrap() = Some(NoAnswer::new(Cause::Unreachable));
+    *shop.catalog.down.lock().unwrap() =
+        Some(NoAnswer::new(Cause::NotExecuted(NotExecuted::Unreachable)));
     let reply = shop.get("/v1/products/p-1").await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "catalog_unavailable"));
     assert_eq!(reply.header("retry-after"), "5");
@@ -50,11 +51,12 @@ async fn recommendations_are_hints_or_an_honest_nothing() {
     let reply = shop.get(path).await;
     let hint = json!({"product_id": "p-7", "name": "Product p-7"});
     assert_eq!(reply.json, json!({"items": [hint], "degraded": false}));
-    *shop.recommender.down.lock().unwrap() = Some(Cause::BreakerOpen);
+    *shop.recommender.down.lock().unwrap() =
+        Some(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)));
     let reply = shop.get(path).await;
     assert_eq!((reply.status.as_u16(), reply.json), (200, json!({"items": [], "degraded": true})));
     // This shop does not cover up what was reached and failed.
-    *shop.recommender.down.lock().unwrap() = Some(Cause::TimedOut);
+    *shop.recommender.down.lock().unwrap() = Some(Cause::Unknown(Unknown::TimedOut));
     let reply = shop.get(path).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "recommendations_unavailable"));
     let reply = shop.get("/v1/customers/%2E/recommendations").await;

@@ -15,6 +15,7 @@ use order_service::core::domain::ids::{InstanceId, OrderId};
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::domain::unavailable::System;
 use order_service::core::engine::gateway::PaymentGateway;
 use order_service::core::engine::run::RunTasks;
 use order_service::core::engine::task_watch::TaskWatch;
@@ -28,7 +29,6 @@ use order_service::core::ports::order_repository::{
     Also, LoadOptions, OrderStore, TxContext, decide,
 };
 use order_service::core::ports::payment::PaymentPort;
-use order_service::core::ports::unavailable::System;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
 use order_service::core::use_cases::place_order::PlaceOrder;

@@ -11,11 +11,11 @@ use crate::payment_partner::{json, status};
 use crate::{listed, payment_object, problem, rig, rig_with};
 use order_service::core::domain::money::Money;
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::domain::unavailable::{System, Unknown};
 use order_service::core::ports::payment::Concern::{Account, Order};
 use order_service::core::ports::payment::{
     Finding, PaymentError, PaymentPort, PaymentReport, ReportedStatus,
 };
-use order_service::core::ports::unavailable::{Cause, System};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -30,13 +30,13 @@ async fn every_method_classifies_statuses_and_bodies_that_are_none() {
         rig.check(method, key_refused.into()).await;
         // A proxy spoke, and whether before or after OdnaKassa nobody knows.
         let locked_out =
-            [401, 403].map(|code| Row(status(code), unknown(Cause::Unreadable), Rings, Partner));
+            [401, 403].map(|code| Row(status(code), unknown(Unknown::Unreadable), Rings, Partner));
         rig.check(method, locked_out.into()).await;
         let undocumented = [400, 402, 409, 410, 413, 415, 422, 423, 425, 451, 499];
-        let proxies =
-            undocumented.map(|code| Row(status(code), unknown(Cause::Unreadable), Still, Partner));
+        let proxies = undocumented
+            .map(|code| Row(status(code), unknown(Unknown::Unreadable), Still, Partner));
         rig.check(method, proxies.into()).await;
-        let news = Row(problem(400, "news"), unknown(Cause::Unreadable), Still, Partner);
+        let news = Row(problem(400, "news"), unknown(Unknown::Unreadable), Still, Partner);
         rig.check(method, vec![news]).await;
     }
 }
@@ -53,12 +53,12 @@ async fn every_method_gives_silence_up() {
 async fn each_refusal_of_a_registration_has_its_meaning() {
     let rows = vec![
         Row(problem(400, "invalid_request"), rejected("invalid_request", Order), Still, Nobody),
-        Row(problem(409, "request_in_progress"), unknown(Cause::PartnerFailed), Still, Nobody),
+        Row(problem(409, "request_in_progress"), unknown(Unknown::PartnerFailed), Still, Nobody),
         Row(problem(409, "order_id_conflict"), PaymentError::Duplicate, Still, Nobody),
         Row(problem(422, "idempotency_mismatch"), PaymentError::Duplicate, Rings, Nobody),
-        Row(problem(409, "news"), unknown(Cause::Unreadable), Still, Partner),
-        Row(status(409), unknown(Cause::Unreadable), Still, Partner),
-        Row(status(422), unknown(Cause::Unreadable), Still, Partner),
+        Row(problem(409, "news"), unknown(Unknown::Unreadable), Still, Partner),
+        Row(status(409), unknown(Unknown::Unreadable), Still, Partner),
+        Row(status(422), unknown(Unknown::Unreadable), Still, Partner),
     ];
     rig().await.check(Method::Register, rows).await;
 }
@@ -69,8 +69,13 @@ async fn each_refusal_of_a_change_has_its_meaning() {
         let rows = vec![
             Row(problem(409, "invalid_state"), rejected("invalid_state", Order), Still, Nobody),
             Row(problem(422, "amount_exceeded"), rejected("amount_exceeded", Order), Still, Nobody),
-            Row(problem(409, "request_in_progress"), unknown(Cause::PartnerFailed), Still, Nobody),
-            Row(problem(422, "idempotency_mismatch"), unknown(Cause::Unreadable), Rings, Nobody),
+            Row(
+                problem(409, "request_in_progress"),
+                unknown(Unknown::PartnerFailed),
+                Still,
+                Nobody,
+            ),
+            Row(problem(422, "idempotency_mismatch"), unknown(Unknown::Unreadable), Rings, Nobody),
         ];
         rig().await.check(method, rows).await;
     }
@@ -84,7 +89,7 @@ async fn a_payment_that_is_not_what_we_asked_for_is_asked_for_again() {
         json(200, &body)
     };
     let ask = || PaymentError::Duplicate;
-    let unreadable = || unknown(Cause::Unreadable);
+    let unreadable = || unknown(Unknown::Unreadable);
     let rows = vec![
         Row(told("status", json!("succeeded")), ask(), Still, Nobody),
         Row(told("status", json!("paused")), ask(), Still, Nobody),

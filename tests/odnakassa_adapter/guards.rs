@@ -6,8 +6,8 @@ use crate::payment_partner::port::{
 use crate::payment_partner::{Answer, status};
 use crate::{listed, rig, rig_with};
 use order_service::adapters::outbound::http_client::base_url;
+use order_service::core::domain::unavailable::{NotExecuted, System, Unknown};
 use order_service::core::ports::payment::PaymentPort;
-use order_service::core::ports::unavailable::{Cause, System};
 use std::time::Duration;
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn a_partner_that_refuses_connections_was_never_asked() {
     let rig = rig_with(|config| config.base_url = base_url(&url).unwrap()).await;
     for method in Method::ALL {
         let refused = method.call(&rig.adapter, &call()).await;
-        assert_eq!(refused, Err(not_executed(System::OdnaKassa, Cause::Unreachable)));
+        assert_eq!(refused, Err(not_executed(System::OdnaKassa, NotExecuted::Unreachable)));
     }
     assert_eq!(rig.adapter.breaker().snapshot().failures, 4);
 }
@@ -42,7 +42,7 @@ async fn a_callers_deadline_blames_nobody() {
     .await;
     rig.stub.will(Answer::Hang);
     let cut = rig.adapter.register(&order(), &call_within(Duration::from_millis(500))).await;
-    assert_eq!(cut, Err(unknown(Cause::DeadlinePassed)));
+    assert_eq!(cut, Err(unknown(Unknown::DeadlinePassed)));
     assert_eq!(rig.adapter.breaker().snapshot().calls, 0);
 }
 

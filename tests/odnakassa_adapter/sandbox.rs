@@ -7,11 +7,11 @@ use order_service::adapters::outbound::odnakassa::OdnaKassaAdapter;
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::core::domain::money::Money;
+use order_service::core::domain::unavailable::Unknown;
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::payment::{
     Concern, Finding, PaymentError, PaymentPort, PaymentReport, ReportedStatus,
 };
-use order_service::core::ports::unavailable::Cause;
 use order_service::sandbox::{
     Answer, Deed, Fault, OdnakassaCredentials, PartnerName, Sandbox, SandboxConfig, Then, When,
 };
@@ -110,14 +110,14 @@ async fn endings_are_told_apart() {
 #[tokio::test]
 async fn a_lost_reply_is_unknown_and_the_repeat_tells() {
     for (answer, cause) in [
-        (Answer::Drop, Cause::Broken),
-        (Answer::DropMidBody, Cause::Broken),
-        (Answer::Empty, Cause::Unreadable),
-        (Answer::Html, Cause::Unreadable),
-        (Answer::Truncated, Cause::Unreadable),
-        (Answer::WrongTypes, Cause::Unreadable),
-        (Answer::Huge { bytes: 1 << 20 }, Cause::Unreadable),
-        (Answer::Without(vec!["confirmation".to_owned()]), Cause::Unreadable),
+        (Answer::Drop, Unknown::Broken),
+        (Answer::DropMidBody, Unknown::Broken),
+        (Answer::Empty, Unknown::Unreadable),
+        (Answer::Html, Unknown::Unreadable),
+        (Answer::Truncated, Unknown::Unreadable),
+        (Answer::WrongTypes, Unknown::Unreadable),
+        (Answer::Huge { bytes: 1 << 20 }, Unknown::Unreadable),
+        (Answer::Without(vec!["confirmation".to_owned()]), Unknown::Unreadable),
     ] {
         let kassa = kassa().await;
         kassa.fault("create", answer);

@@ -6,6 +6,7 @@ use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::ProviderNumber;
+use order_service::core::domain::unavailable::{NotExecuted, Shed, System, Unknown};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::events::{Event, Events};
@@ -13,7 +14,6 @@ use order_service::core::ports::payment::{
     Concern, PaymentError, PaymentPort, PaymentRef, PaymentSystemUnavailableError, RefundOrder,
     RegisterOrder, Rejection,
 };
-use order_service::core::ports::unavailable::{Cause, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -150,11 +150,11 @@ pub enum Blame {
     Nobody,
 }
 
-pub fn not_executed(system: System, cause: Cause) -> PaymentError {
+pub fn not_executed(system: System, cause: NotExecuted) -> PaymentError {
     PaymentError::NotExecuted(PaymentSystemUnavailableError { system, cause, retry_after: None })
 }
 
-pub fn unknown(cause: Cause) -> PaymentError {
+pub fn unknown(cause: Unknown) -> PaymentError {
     PaymentError::Unknown(cause)
 }
 
@@ -167,33 +167,33 @@ pub fn common_rows(system: System) -> Vec<Row> {
     use Alarm::{Rings, Still};
     use Blame::Partner;
     let retry_after = Some(Duration::from_secs(7));
-    let cause = Cause::Throttled;
+    let cause = NotExecuted::Throttled;
     let throttled = PaymentSystemUnavailableError { system, cause, retry_after };
     let huge = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
     let mut rows = vec![
         Row(status_with(429, "Retry-After: 7"), throttled.into(), Still, Partner),
-        Row(status(400), unknown(Cause::Unreadable), Still, Partner),
-        Row(text(200, &huge), unknown(Cause::Unreadable), Still, Partner),
-        Row(Answer::Cut, unknown(Cause::Broken), Still, Partner),
-        Row(Answer::CutMidBody, unknown(Cause::Broken), Still, Partner),
+        Row(status(400), unknown(Unknown::Unreadable), Still, Partner),
+        Row(text(200, &huge), unknown(Unknown::Unreadable), Still, Partner),
+        Row(Answer::Cut, unknown(Unknown::Broken), Still, Partner),
+        Row(Answer::CutMidBody, unknown(Unknown::Broken), Still, Partner),
     ];
     for elsewhere in ["302", "307", "404", "405"] {
         let head = format!("HTTP/1.1 {elsewhere} Elsewhere\r\nLocation: /x");
-        let error = not_executed(system, Cause::Misdirected);
+        let error = not_executed(system, NotExecuted::Misdirected);
         rows.push(Row(Answer::Http(head, Vec::new()), error, Rings, Partner));
     }
     for failing in [408, 500, 502, 503, 504] {
-        rows.push(Row(status(failing), unknown(Cause::PartnerFailed), Still, Partner));
+        rows.push(Row(status(failing), unknown(Unknown::PartnerFailed), Still, Partner));
     }
     for nonsense in ["", "<html>secret gateway text</html>", "{\"errorCo", "[0]", "7"] {
-        rows.push(Row(text(200, nonsense), unknown(Cause::Unreadable), Still, Partner));
+        rows.push(Row(text(200, nonsense), unknown(Unknown::Unreadable), Still, Partner));
     }
     rows
 }
 
 /// For a rig with [`impatient`] limits: nothing at all, or a byte now and then for ever.
 pub fn silent_rows() -> Vec<Row> {
-    let row = |answer| Row(answer, unknown(Cause::TimedOut), Alarm::Still, Blame::Partner);
+    let row = |answer| Row(answer, unknown(Unknown::TimedOut), Alarm::Still, Blame::Partner);
     [Answer::Hang, Answer::Drip].map(row).into()
 }
 
@@ -225,7 +225,7 @@ impl<A: Guarded> Rig<A> {
         for method in Method::ALL {
             let refused = method.call(&self.adapter, &call()).await.unwrap_err();
             let PaymentError::NotExecuted(unavailable) = refused else { panic!("{refused}") };
-            assert_eq!(unavailable.cause, Cause::BreakerOpen, "{method:?}");
+            assert_eq!(unavailable.cause, NotExecuted::Shed(Shed::BreakerOpen), "{method:?}");
             assert!(unavailable.retry_after.unwrap() > Duration::from_secs(25));
             let system = self.adapter.provider();
             let expected = format!("payment system {system} unavailable: circuit breaker is open");
@@ -246,7 +246,11 @@ impl<A: Guarded> Rig<A> {
         assert_eq!(self.adapter.capacity().free, 0);
         for method in Method::ALL {
             let refused = method.call(&self.adapter, &call()).await;
-            assert_eq!(refused, Err(not_executed(system, Cause::BulkheadFull)), "{method:?}");
+            assert_eq!(
+                refused,
+                Err(not_executed(system, NotExecuted::Shed(Shed::BulkheadFull))),
+                "{method:?}"
+            );
         }
         drop(held);
         assert!(self.stub.asked().is_empty());

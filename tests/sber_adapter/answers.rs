@@ -11,12 +11,12 @@ use crate::payment_partner::{Answer, json, status};
 use crate::{code, known, rig, rig_with};
 use order_service::adapters::outbound::sber::Protocol;
 use order_service::core::domain::money::Money;
+use order_service::core::domain::unavailable::{System, Unknown};
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::payment::Concern::{Account, Order};
 use order_service::core::ports::payment::{
     Finding, PaymentError, PaymentPort, PaymentReport, ReportedStatus,
 };
-use order_service::core::ports::unavailable::{Cause, System};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -26,13 +26,13 @@ async fn every_method_classifies_statuses_and_bodies_that_are_none() {
         rig.check(method, common_rows(System::Sber)).await;
         // A proxy spoke, and whether before or after the bank nobody knows.
         let locked_out =
-            [401, 403].map(|code| Row(status(code), unknown(Cause::Unreadable), Rings, Partner));
+            [401, 403].map(|code| Row(status(code), unknown(Unknown::Unreadable), Rings, Partner));
         rig.check(method, locked_out.into()).await;
         let undocumented = [400, 402, 409, 410, 413, 415, 422, 425, 431, 451, 499];
-        let proxies =
-            undocumented.map(|code| Row(status(code), unknown(Cause::Unreadable), Still, Partner));
+        let proxies = undocumented
+            .map(|code| Row(status(code), unknown(Unknown::Unreadable), Still, Partner));
         rig.check(method, proxies.into()).await;
-        let empty_word = Row(json(400, &json!({})), unknown(Cause::Unreadable), Still, Partner);
+        let empty_word = Row(json(400, &json!({})), unknown(Unknown::Unreadable), Still, Partner);
         rig.check(method, vec![empty_word]).await;
     }
 }
@@ -50,7 +50,7 @@ async fn each_code_of_a_classic_registration_has_its_meaning() {
     let mut rows = vec![
         Row(code(1), PaymentError::Duplicate, Still, Nobody),
         Row(code(5), rejected("sber_5", Account), Rings, Nobody),
-        Row(code(7), unknown(Cause::PartnerFailed), Still, Partner),
+        Row(code(7), unknown(Unknown::PartnerFailed), Still, Partner),
         Row(code(13), rejected("sber_13", Account), Rings, Nobody),
     ];
     for refused in [2, 3, 4, 6, 8, 12, 14] {
@@ -58,7 +58,7 @@ async fn each_code_of_a_classic_registration_has_its_meaning() {
         rows.push(Row(code(refused), error, Still, Nobody));
     }
     for undocumented in [9, 15, 99, -1] {
-        let error = unknown(Cause::Unreadable);
+        let error = unknown(Unknown::Unreadable);
         rows.push(Row(code(undocumented), error, Still, Partner));
     }
     rig(Protocol::Classic).await.check(Method::Register, rows).await;
@@ -68,14 +68,14 @@ async fn each_code_of_a_classic_registration_has_its_meaning() {
 async fn each_code_of_a_json_registration_has_its_meaning() {
     let mut rows = vec![
         Row(code(1), PaymentError::Duplicate, Still, Nobody),
-        Row(code(7), unknown(Cause::PartnerFailed), Still, Partner),
+        Row(code(7), unknown(Unknown::PartnerFailed), Still, Partner),
     ];
     for refused in [2, 3, 4, 6, 8, 9, 14, 15] {
         let error = rejected(&format!("sber_{refused}"), Order);
         rows.push(Row(code(refused), error, Still, Nobody));
     }
     for undocumented in [12, 13, 99] {
-        let error = unknown(Cause::Unreadable);
+        let error = unknown(Unknown::Unreadable);
         rows.push(Row(code(undocumented), error, Still, Partner));
     }
     rig(Protocol::Json).await.check(Method::Register, rows).await;
@@ -92,7 +92,7 @@ async fn a_success_without_its_payload_is_no_success() {
         json!({"orderId": 1, "formUrl": 2}),
         json!({"orderId": EXTERNAL_ID, "formUrl": "not a page"}),
     ] {
-        let error = unknown(Cause::Unreadable);
+        let error = unknown(Unknown::Unreadable);
         rows.push(Row(json(200, &body), error, Still, Partner));
     }
     rig(Protocol::Classic).await.check(Method::Register, rows).await;
@@ -105,9 +105,9 @@ async fn the_json_refusal_that_may_hide_an_order_is_looked_behind_once() {
         (json(200, &known(0)), PaymentError::Duplicate),
         (code(6), rejected("sber_5", Order)),
         (code(5), rejected("sber_5", Account)),
-        (code(7), unknown(Cause::PartnerFailed)),
-        (status(429), unknown(Cause::Unreadable)),
-        (Answer::Cut, unknown(Cause::Broken)),
+        (code(7), unknown(Unknown::PartnerFailed)),
+        (status(429), unknown(Unknown::Unreadable)),
+        (Answer::Cut, unknown(Unknown::Broken)),
     ] {
         let told = format!("{look:?}");
         rig.stub.will(code(5)).will(look);
@@ -119,8 +119,8 @@ async fn the_json_refusal_that_may_hide_an_order_is_looked_behind_once() {
 
 #[tokio::test]
 async fn each_code_of_a_query_has_its_meaning() {
-    let indeterminate = || unknown(Cause::Unreadable);
-    let failing = || unknown(Cause::PartnerFailed);
+    let indeterminate = || unknown(Unknown::Unreadable);
+    let failing = || unknown(Unknown::PartnerFailed);
     let classic = vec![
         Row(code(5), rejected("sber_5", Account), Rings, Nobody),
         Row(code(7), failing(), Still, Partner),
@@ -175,7 +175,7 @@ async fn a_report_without_number_or_state_is_unreadable() {
     for missing in ["orderNumber", "orderStatus"] {
         let mut body = known(2);
         body[missing] = Value::Null;
-        let error = unknown(Cause::Unreadable);
+        let error = unknown(Unknown::Unreadable);
         rows.push(Row(json(200, &body), error, Still, Partner));
     }
     rig(Protocol::Classic).await.check(Method::PaymentStatus, rows).await;
@@ -183,13 +183,13 @@ async fn a_report_without_number_or_state_is_unreadable() {
 
 #[tokio::test]
 async fn each_code_of_a_change_has_its_meaning() {
-    let forbidden = || unknown(Cause::PartnerFailed);
+    let forbidden = || unknown(Unknown::PartnerFailed);
     for method in [Method::Cancel, Method::Refund] {
         let classic = vec![
             Row(code(5), rejected("sber_5", Account), Rings, Nobody),
             Row(code(6), rejected("sber_6", Order), Still, Nobody),
             Row(code(7), forbidden(), Still, Nobody),
-            Row(code(99), unknown(Cause::Unreadable), Still, Partner),
+            Row(code(99), unknown(Unknown::Unreadable), Still, Partner),
         ];
         rig(Protocol::Classic).await.check(method, classic).await;
         let json_rows = vec![

@@ -8,8 +8,8 @@ use crate::{code, known, registered, rig, rig_with};
 use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::outbound::sber::Protocol;
 use order_service::adapters::resilience::breaker::Mode;
+use order_service::core::domain::unavailable::{NotExecuted, Shed, System, Unknown};
 use order_service::core::ports::payment::PaymentPort;
-use order_service::core::ports::unavailable::{Cause, System};
 use std::time::Duration;
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn a_bank_that_refuses_connections_was_never_asked() {
     .await;
     for method in Method::ALL {
         let refused = method.call(&rig.adapter, &call()).await;
-        assert_eq!(refused, Err(not_executed(System::Sber, Cause::Unreachable)));
+        assert_eq!(refused, Err(not_executed(System::Sber, NotExecuted::Unreachable)));
     }
     assert_eq!(rig.adapter.breaker().snapshot().failures, 4);
 }
@@ -52,12 +52,12 @@ async fn a_callers_deadline_blames_nobody() {
     .await;
     rig.stub.will(Answer::Hang);
     let cut = rig.adapter.register(&order(), &call_within(Duration::from_millis(500))).await;
-    assert_eq!(cut, Err(unknown(Cause::DeadlinePassed)));
+    assert_eq!(cut, Err(unknown(Unknown::DeadlinePassed)));
     rig.stub.asked();
 
     let short = call_within(Duration::from_millis(100));
     let refused = rig.adapter.register(&order(), &short).await;
-    assert_eq!(refused, Err(not_executed(System::Sber, Cause::DeadlineTooShort)));
+    assert_eq!(refused, Err(not_executed(System::Sber, NotExecuted::Shed(Shed::DeadlineTooShort))));
     assert!(rig.stub.asked().is_empty());
     assert_eq!(rig.adapter.breaker().snapshot().calls, 0);
 }

@@ -9,11 +9,11 @@ use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::outbound::sber::{Credentials, Protocol, SberAdapter};
 use order_service::adapters::resilience::settings::TimeoutConfig;
 use order_service::core::domain::money::Money;
+use order_service::core::domain::unavailable::Unknown;
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::payment::{
     Concern, Finding, PaymentError, PaymentPort, PaymentReport, ReportedStatus,
 };
-use order_service::core::ports::unavailable::Cause;
 use order_service::sandbox::{
     Answer, Deed, ErrorCodeShape, Fault, Mood, OrderEffects, PartnerName, Sandbox, SandboxConfig,
     SberCredentials, Then, When,
@@ -107,7 +107,7 @@ async fn an_unpaid_order_is_taken_back_and_a_paid_one_is_not() {
     bank.adapter.register(&order(), &call()).await.unwrap();
     bank.act(Deed::Pay);
     let refused = bank.adapter.cancel(&payment(None), &call()).await;
-    assert_eq!(refused, Err(unknown(Cause::PartnerFailed)), "only the status tells why");
+    assert_eq!(refused, Err(unknown(Unknown::PartnerFailed)), "only the status tells why");
 }
 
 #[tokio::test]
@@ -136,14 +136,14 @@ async fn a_repeated_number_is_a_duplicate() {
 async fn a_lost_reply_is_unknown_and_the_order_is_found() {
     for protocol in PROTOCOLS {
         for (answer, cause) in [
-            (Answer::Drop, Cause::Broken),
-            (Answer::DropMidBody, Cause::Broken),
-            (Answer::Empty, Cause::Unreadable),
-            (Answer::Html, Cause::Unreadable),
-            (Answer::Truncated, Cause::Unreadable),
-            (Answer::Huge { bytes: 1 << 20 }, Cause::Unreadable),
-            (Answer::Without(vec!["formUrl".to_owned()]), Cause::Unreadable),
-            (Answer::ErrorCode(7), Cause::PartnerFailed),
+            (Answer::Drop, Unknown::Broken),
+            (Answer::DropMidBody, Unknown::Broken),
+            (Answer::Empty, Unknown::Unreadable),
+            (Answer::Html, Unknown::Unreadable),
+            (Answer::Truncated, Unknown::Unreadable),
+            (Answer::Huge { bytes: 1 << 20 }, Unknown::Unreadable),
+            (Answer::Without(vec!["formUrl".to_owned()]), Unknown::Unreadable),
+            (Answer::ErrorCode(7), Unknown::PartnerFailed),
         ] {
             let bank = bank(protocol).await;
             bank.fault("register.do", Then { answer, ..Then::default() });
@@ -159,7 +159,7 @@ async fn an_answer_that_never_comes_is_unknown_and_the_order_is_there() {
     let bank = bank_within(impatient(), Protocol::Classic).await;
     bank.fault("register.do", Then { answer: Answer::Hang, ..Then::default() });
     let lost = bank.adapter.register(&order(), &call()).await;
-    assert_eq!(lost, Err(unknown(Cause::TimedOut)));
+    assert_eq!(lost, Err(unknown(Unknown::TimedOut)));
     assert_eq!(bank.sandbox.orders(PartnerName::Sber).len(), 1);
 }
 
@@ -170,9 +170,9 @@ async fn mistyped_replies_are_unreadable() {
         bank.fault(operation, Then { answer: Answer::WrongTypes, ..Then::default() });
     }
     let mistyped = bank.adapter.register(&order(), &call()).await;
-    assert_eq!(mistyped, Err(unknown(Cause::Unreadable)));
+    assert_eq!(mistyped, Err(unknown(Unknown::Unreadable)));
     let mistyped = bank.adapter.payment_status(&payment(None), &call()).await;
-    assert_eq!(mistyped, Err(unknown(Cause::Unreadable)));
+    assert_eq!(mistyped, Err(unknown(Unknown::Unreadable)));
 }
 
 #[tokio::test]

@@ -14,12 +14,12 @@ use order_service::adapters::resilience::retry::Retry;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::domain::unavailable::{System, Unknown};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
     Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef, RawCallback,
     RefundOrder, RegisterOrder, Registered,
 };
-use order_service::core::ports::unavailable::{Cause, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -143,7 +143,7 @@ impl SimPort {
             }
             Answer::Duplicate => Err(Failed::Answered(PaymentError::Duplicate)),
             Answer::Refused(concerns) => Err(refused(concerns)),
-            Answer::Found(_) | Answer::NotFound | Answer::Taken => Err(Cause::Unreadable.into()),
+            Answer::Found(_) | Answer::NotFound | Answer::Taken => Err(Unknown::Unreadable.into()),
         }
     }
 
@@ -153,7 +153,7 @@ impl SimPort {
             Answer::NotFound => Ok(Finding::NotFound),
             Answer::Refused(concerns) => Err(refused(concerns)),
             Answer::Registered { .. } | Answer::Duplicate | Answer::Taken => {
-                Err(Cause::Unreadable.into())
+                Err(Unknown::Unreadable.into())
             }
         }
     }
@@ -163,7 +163,7 @@ impl SimPort {
             Answer::Taken => Ok(()),
             Answer::Refused(concerns) => Err(refused(concerns)),
             Answer::Registered { .. } | Answer::Duplicate | Answer::Found(_) | Answer::NotFound => {
-                Err(Cause::Unreadable.into())
+                Err(Unknown::Unreadable.into())
             }
         }
     }

@@ -9,9 +9,9 @@ use order_service::adapters::resilience::outcome::Failed;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::Provider;
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};
 use order_service::core::payment::report::{PaymentReport, ReportedStatus};
 use order_service::core::ports::payment::{Concern, PaymentError, Rejection};
-use order_service::core::ports::unavailable::{Cause, NoAnswer};
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -174,7 +174,7 @@ fn hear(line: &Line, request: &Request, before: bool, result: &Result<Answer, No
             doubts.told(order, number, Told::Nothing { before });
         }
         Ok(Answer::NotFound) if queries => doubts.told(order, number, Told::NotFound),
-        Err(silence) if registers && silence.cause.not_executed() => {
+        Err(silence) if registers && matches!(silence.cause, Cause::NotExecuted(_)) => {
             doubts.told(order, number, Told::Nothing { before });
         }
         Ok(Answer::NotFound | Answer::Taken | Answer::Duplicate | Answer::Refused(_)) | Err(_) => {
@@ -204,7 +204,8 @@ fn draw(world: &World, line: &Line, request: &Request) -> Fate {
     let late = if dice.chance(0.5) { dice.up_to(latest) } else { latest - dice.up_to(latest / 8) };
     let executed = dice.chance(0.5);
     let fault = |after, cause| {
-        let retry_after = (cause == Cause::Throttled).then(|| dice.millis(500, 10_000));
+        let retry_after =
+            (cause == Cause::NotExecuted(NotExecuted::Throttled)).then(|| dice.millis(500, 10_000));
         End::Fault { after, silence: NoAnswer { cause, retry_after } }
     };
     let nothing = |end| Fate { lands: None, again: None, end };
@@ -214,8 +215,8 @@ fn draw(world: &World, line: &Line, request: &Request) -> Fate {
     if away && !world.healed() {
         return match dice.below(4) {
             0 => maybe(late, End::Silence),
-            1 => maybe(out, fault(out + back, Cause::PartnerFailed)),
-            2.. => nothing(fault(out, Cause::Unreachable)),
+            1 => maybe(out, fault(out + back, Cause::Unknown(Unknown::PartnerFailed))),
+            2.. => nothing(fault(out, Cause::NotExecuted(NotExecuted::Unreachable))),
         };
     }
     let registers = matches!(request, Request::Register { .. });
@@ -223,14 +224,15 @@ fn draw(world: &World, line: &Line, request: &Request) -> Fate {
     let refunds = matches!(request, Request::Refund { .. });
     let strikes = |fault| world.strikes(fault, dice) || (refunds && world.strikes(fault, dice));
     if world.strikes(Fault::Unreachable, dice) {
-        nothing(fault(out, Cause::Unreachable))
+        nothing(fault(out, Cause::NotExecuted(NotExecuted::Unreachable)))
     } else if world.strikes(Fault::Throttle, dice) {
-        nothing(fault(out, Cause::Throttled))
+        nothing(fault(out, Cause::NotExecuted(NotExecuted::Throttled)))
     } else if strikes(Fault::Loss) {
         let lands = if dice.chance(0.3) { late } else { out };
-        maybe(lands, fault(out + back, Cause::Broken))
+        maybe(lands, fault(out + back, Cause::Unknown(Unknown::Broken)))
     } else if strikes(Fault::Failure) {
-        let cause = dice.pick(&[Cause::PartnerFailed, Cause::Unreadable]);
+        let cause = dice
+            .pick(&[Cause::Unknown(Unknown::PartnerFailed), Cause::Unknown(Unknown::Unreadable)]);
         maybe(out, fault(out + back, cause))
     } else if strikes(Fault::Hang) {
         maybe(late, End::Silence)

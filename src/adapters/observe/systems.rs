@@ -1,7 +1,7 @@
 //! What an operator sees of the guards before each system outside, and what may be turned by hand.
 //! Nothing here decides about an order.
 
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use std::fmt;
 use std::time::Duration;
 

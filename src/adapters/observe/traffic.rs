@@ -11,7 +11,7 @@ pub trait Traffic: Send + Sync + fmt::Debug {
     fn ended(&self, exchange: &Exchange<'_>);
 
     /// A request was refused at the door; `ended` follows all the same.
-    fn shed(&self, reason: Shed);
+    fn shed(&self, reason: ShedReason);
 
     /// What a readiness check just found.
     fn checked(&self, check: &'static str, ready: bool);
@@ -33,7 +33,7 @@ pub struct Exchange<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shed {
+pub enum ShedReason {
     /// `MAX_INFLIGHT_REQUESTS` are being served.
     Limit,
     /// The request's deadline passed before an answer was there.
@@ -51,6 +51,6 @@ pub struct Uncounted;
 impl Traffic for Uncounted {
     fn began(&self, _: &'static str) {}
     fn ended(&self, _: &Exchange<'_>) {}
-    fn shed(&self, _: Shed) {}
+    fn shed(&self, _: ShedReason) {}
     fn checked(&self, _: &'static str, _: bool) {}
 }

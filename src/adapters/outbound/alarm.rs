@@ -1,8 +1,8 @@
 //! The configuration alarm: a partner refuses our address, credentials or account, so nothing works
 //! until a person looks. Every occurrence is counted; the log hears one a minute.
 
+use crate::core::domain::unavailable::System;
 use crate::core::ports::events::{Event, Events};
-use crate::core::ports::unavailable::System;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;

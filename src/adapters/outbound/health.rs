@@ -3,8 +3,8 @@
 
 use crate::adapters::observe::systems::{Probed, SystemHealth};
 use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::core::domain::unavailable::System;
 use crate::core::ports::events::Unheard;
-use crate::core::ports::unavailable::System;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! A log that stays readable while a partner is down: one line a second for each cause. Everything
 //! is counted all the same.
 
-use crate::core::ports::unavailable::Cause;
+use crate::core::domain::unavailable::Cause;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -28,14 +28,15 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::domain::unavailable::{NotExecuted, Shed, Unknown};
 
     #[tokio::test(start_paused = true)]
     async fn each_cause_is_heard_once_a_second() {
         let sampler = Sampler::default();
-        assert!(sampler.may_log(Cause::TimedOut));
-        assert!(!sampler.may_log(Cause::TimedOut));
-        assert!(sampler.may_log(Cause::BreakerOpen));
+        assert!(sampler.may_log(Cause::Unknown(Unknown::TimedOut)));
+        assert!(!sampler.may_log(Cause::Unknown(Unknown::TimedOut)));
+        assert!(sampler.may_log(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))));
         tokio::time::advance(INTERVAL).await;
-        assert!(sampler.may_log(Cause::TimedOut));
+        assert!(sampler.may_log(Cause::Unknown(Unknown::TimedOut)));
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::adapters::outbound::alarm::ConfigAlarm;
 use crate::adapters::resilience::outcome::Failed;
+use crate::core::domain::unavailable::{NotExecuted, Shed, System};
 use crate::core::ports::payment::{Concern, PaymentError, Rejection};
-use crate::core::ports::unavailable::{Cause, System};
 use tracing::Span;
 
 #[must_use]
@@ -25,7 +25,7 @@ pub fn settle(system: System, alarm: &ConfigAlarm, failure: Failed<PaymentError>
 /// The word for the alarm, when a person has to look at our configuration.
 fn misconfiguration(error: &PaymentError) -> Option<&str> {
     match error {
-        PaymentError::NotExecuted(unavailable) if unavailable.cause == Cause::Misdirected => {
+        PaymentError::NotExecuted(unavailable) if unavailable.cause == NotExecuted::Misdirected => {
             Some(unavailable.cause.as_str())
         }
         PaymentError::Rejected(Rejection { code, concerns: Concern::Account }) => Some(code),
@@ -37,10 +37,13 @@ fn misconfiguration(error: &PaymentError) -> Option<&str> {
 }
 
 fn description(error: &PaymentError) -> String {
-    use Cause::{BreakerOpen, ForcedOpen, ProbesTaken};
+    use Shed::{BreakerOpen, ForcedOpen, ProbesTaken};
     match error {
         PaymentError::NotExecuted(unavailable)
-            if matches!(unavailable.cause, BreakerOpen | ProbesTaken | ForcedOpen) =>
+            if matches!(
+                unavailable.cause,
+                NotExecuted::Shed(BreakerOpen | ProbesTaken | ForcedOpen)
+            ) =>
         {
             "circuit open".to_owned()
         }

@@ -1,8 +1,8 @@
 //! How long a call may run: its own limit or what the caller's deadline leaves, and who is to blame
 //! when time runs out (requirements 081-083, trap D-12).
 
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, Unknown};
 use crate::core::ports::deadline::Deadline;
-use crate::core::ports::unavailable::{Cause, NoAnswer};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -32,9 +32,9 @@ impl CallTimeout {
     ///
     /// # Errors
     ///
-    /// The call's own error, or [`Cause::DeadlineTooShort`] (never begun, less than [`LEAST`]
-    /// left), [`Cause::TimedOut`] (its own limit: the partner is to blame) or
-    /// [`Cause::DeadlinePassed`] (the caller's deadline: it is not).
+    /// The call's own error, or [`Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort))`] (never begun, less than [`LEAST`]
+    /// left), [`Cause::Unknown(Unknown::TimedOut)`] (its own limit: the partner is to blame) or
+    /// [`Cause::Unknown(Unknown::DeadlinePassed)`] (the caller's deadline: it is not).
     pub async fn cap<T, E: From<NoAnswer>>(
         self,
         deadline: Deadline,
@@ -42,11 +42,17 @@ impl CallTimeout {
     ) -> Result<T, E> {
         let remaining = deadline.remaining();
         if remaining < LEAST {
-            return Err(NoAnswer::new(Cause::DeadlineTooShort).into());
+            return Err(NoAnswer::new(Cause::NotExecuted(NotExecuted::Shed(
+                Shed::DeadlineTooShort,
+            )))
+            .into());
         }
         let left = remaining.saturating_sub(MARGIN);
-        let (limit, blame) =
-            if left < self.0 { (left, Cause::DeadlinePassed) } else { (self.0, Cause::TimedOut) };
+        let (limit, blame) = if left < self.0 {
+            (left, Cause::Unknown(Unknown::DeadlinePassed))
+        } else {
+            (self.0, Cause::Unknown(Unknown::TimedOut))
+        };
         timeout(limit, call).await.unwrap_or_else(|_| Err(NoAnswer::new(blame).into()))
     }
 }
@@ -74,13 +80,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_calls_own_limit_blames_the_partner() {
         let (cause, ran) = hang(Duration::from_secs(60)).await;
-        assert_eq!((cause, ran.as_secs()), (Cause::TimedOut, 15));
+        assert_eq!((cause, ran.as_secs()), (Cause::Unknown(Unknown::TimedOut), 15));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_callers_deadline_ends_the_call_a_margin_early_and_blames_nobody() {
         let (cause, ran) = hang(Duration::from_secs(1)).await;
-        assert_eq!(cause, Cause::DeadlinePassed);
+        assert_eq!(cause, Cause::Unknown(Unknown::DeadlinePassed));
         assert!((899..=901).contains(&ran.as_millis()), "{ran:?}");
     }
 
@@ -88,7 +94,7 @@ mod tests {
     async fn with_too_little_time_the_call_is_never_begun() {
         let deadline = Deadline::after(Duration::from_millis(149));
         let end: Result<(), NoAnswer> = CALL.cap(deadline, async { panic!("it was begun") }).await;
-        assert_eq!(end, Err(Cause::DeadlineTooShort.into()));
+        assert_eq!(end, Err(Shed::DeadlineTooShort.into()));
     }
 
     #[tokio::test(start_paused = true)]

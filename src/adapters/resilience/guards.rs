@@ -7,7 +7,7 @@ use super::observer::Observer;
 use super::retry::Retry;
 use super::semaphore::Semaphore;
 use super::settings::{BulkheadConfig, Fault, RetryConfig, TimeoutConfig};
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use std::sync::Arc;
 
 /// What the guards of one partner are built from.

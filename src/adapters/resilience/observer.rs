@@ -2,7 +2,7 @@
 //! under no lock. Every method does nothing by default.
 
 use super::breaker::State;
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

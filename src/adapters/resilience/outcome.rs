@@ -1,7 +1,7 @@
 //! What a result says of the partner. One question to the error, "why is there no answer?", drives
 //! breaker and retry alike, so the outcome matrix is written once, here.
 
-use crate::core::ports::unavailable::{Cause, NoAnswer};
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};
 
 /// An error that knows whether the partner answered.
 pub trait Unanswered {
@@ -41,9 +41,9 @@ impl<E> From<NoAnswer> for Failed<E> {
     }
 }
 
-impl<E> From<Cause> for Failed<E> {
-    fn from(cause: Cause) -> Self {
-        Self::NoAnswer(cause.into())
+impl<E, C: Into<Cause>> From<C> for Failed<E> {
+    fn from(cause: C) -> Self {
+        Self::NoAnswer(cause.into().into())
     }
 }
 
@@ -71,20 +71,11 @@ impl Verdict {
 impl From<Cause> for Verdict {
     fn from(cause: Cause) -> Self {
         match cause {
-            Cause::BreakerOpen
-            | Cause::ProbesTaken
-            | Cause::ForcedOpen
-            | Cause::BulkheadFull
-            | Cause::BulkheadWait
-            | Cause::DeadlineTooShort
-            | Cause::DeadlinePassed => Self::Neutral,
-            Cause::Unreachable
-            | Cause::Throttled
-            | Cause::Misdirected
-            | Cause::TimedOut
-            | Cause::Broken
-            | Cause::PartnerFailed
-            | Cause::Unreadable => Self::Failing,
+            // Ended by us or by our caller.
+            Cause::NotExecuted(NotExecuted::Shed(_)) | Cause::Unknown(Unknown::DeadlinePassed) => {
+                Self::Neutral
+            }
+            Cause::NotExecuted(_) | Cause::Unknown(_) => Self::Failing,
         }
     }
 }

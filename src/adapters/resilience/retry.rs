@@ -5,8 +5,8 @@
 use super::observer::{Observer, RetryOutcome, tell};
 use super::outcome::Unanswered;
 use super::settings::{Fault, RetryConfig};
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, System, Unknown};
 use crate::core::ports::deadline::Deadline;
-use crate::core::ports::unavailable::{Cause, NoAnswer, System};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -137,20 +137,9 @@ impl Retry {
 #[must_use]
 pub const fn is_retriable(cause: Cause) -> bool {
     match cause {
-        Cause::Unreachable
-        | Cause::Throttled
-        | Cause::TimedOut
-        | Cause::Broken
-        | Cause::PartnerFailed
-        | Cause::Unreadable => true,
-        Cause::BreakerOpen
-        | Cause::ProbesTaken
-        | Cause::ForcedOpen
-        | Cause::BulkheadFull
-        | Cause::BulkheadWait
-        | Cause::DeadlineTooShort
-        | Cause::DeadlinePassed
-        | Cause::Misdirected => false,
+        Cause::NotExecuted(NotExecuted::Shed(_) | NotExecuted::Misdirected)
+        | Cause::Unknown(Unknown::DeadlinePassed) => false,
+        Cause::NotExecuted(_) | Cause::Unknown(_) => true,
     }
 }
 

@@ -9,8 +9,8 @@ use super::breaker::Breaker;
 use super::clock::Clock;
 use super::observer::{BulkheadRejection, Observer, tell};
 use super::settings::{BulkheadConfig, Fault};
+use crate::core::domain::unavailable::{NoAnswer, Shed, System};
 use crate::core::ports::deadline::Deadline;
-use crate::core::ports::unavailable::{Cause, NoAnswer, System};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -92,8 +92,8 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// [`Cause::BulkheadFull`] at once when the queue is full, [`Cause::BulkheadWait`] after the
-    /// wait, [`Cause::DeadlineTooShort`] when the caller's deadline came first; all *not executed*.
+    /// [`Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull))`] at once when the queue is full, [`Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadWait))`] after the
+    /// wait, [`Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort))`] when the caller's deadline came first; all *not executed*.
     pub async fn acquire(&self, deadline: Deadline) -> Result<Permit<'_>, NoAnswer> {
         if let Ok(place) = self.places.try_acquire() {
             return Ok(self.admit(place, Duration::ZERO));
@@ -106,7 +106,7 @@ impl Semaphore {
             Ok(Err(_)) | Err(_) if remaining >= self.max_wait => {
                 Err(self.reject(BulkheadRejection::WaitTimeout))
             }
-            Ok(Err(_)) | Err(_) => Err(Cause::DeadlineTooShort.into()),
+            Ok(Err(_)) | Err(_) => Err(Shed::DeadlineTooShort.into()),
         }
     }
 
@@ -141,8 +141,8 @@ impl Semaphore {
             breaker.hanging(self.older_than(breaker.slow_call_threshold()), self.in_flight());
         }
         match reason {
-            BulkheadRejection::Full => Cause::BulkheadFull.into(),
-            BulkheadRejection::WaitTimeout => Cause::BulkheadWait.into(),
+            BulkheadRejection::Full => Shed::BulkheadFull.into(),
+            BulkheadRejection::WaitTimeout => Shed::BulkheadWait.into(),
         }
     }
 

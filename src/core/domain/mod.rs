@@ -5,3 +5,4 @@ pub mod money;
 pub mod order;
 pub mod provider;
 pub mod timestamp;
+pub mod unavailable;

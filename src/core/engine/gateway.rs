@@ -3,6 +3,7 @@
 //! (`PAYMENT_PROVIDERS` in order, then the queue); this is the only place that knows the ports.
 
 use crate::core::domain::provider::Provider;
+use crate::core::domain::unavailable::{NotExecuted, Shed};
 use crate::core::payment::effect::{Action, Outcome, Step, Wait};
 use crate::core::payment::task::Reason;
 use crate::core::ports::call::Call;
@@ -12,7 +13,6 @@ use crate::core::ports::payment::{
     RefundOrder, RegisterOrder,
 };
 use crate::core::ports::trace::TraceParent;
-use crate::core::ports::unavailable::Cause;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ impl From<PaymentError> for Performed {
                 outcome: Outcome::NotExecuted(Wait {
                     reason: reason_of(unavailable.cause),
                     retry_after: unavailable.retry_after,
-                    too_late: unavailable.cause == Cause::DeadlineTooShort,
+                    too_late: unavailable.cause == Shed::DeadlineTooShort.into(),
                 }),
                 unavailable: Some(unavailable),
             },
@@ -138,18 +138,15 @@ impl From<PaymentError> for Performed {
 }
 
 /// The API's word for why a task waits.
-const fn reason_of(cause: Cause) -> Reason {
+const fn reason_of(cause: NotExecuted) -> Reason {
     match cause {
-        Cause::BreakerOpen | Cause::ProbesTaken | Cause::ForcedOpen => Reason::BreakerOpen,
-        Cause::BulkheadFull | Cause::BulkheadWait => Reason::BulkheadFull,
-        Cause::DeadlineTooShort
-        | Cause::Unreachable
-        | Cause::Throttled
-        | Cause::Misdirected
-        | Cause::TimedOut
-        | Cause::DeadlinePassed
-        | Cause::Broken
-        | Cause::PartnerFailed
-        | Cause::Unreadable => Reason::Retry,
+        NotExecuted::Shed(Shed::BreakerOpen | Shed::ProbesTaken | Shed::ForcedOpen) => {
+            Reason::BreakerOpen
+        }
+        NotExecuted::Shed(Shed::BulkheadFull | Shed::BulkheadWait) => Reason::BulkheadFull,
+        NotExecuted::Shed(Shed::DeadlineTooShort)
+        | NotExecuted::Unreachable
+        | NotExecuted::Throttled
+        | NotExecuted::Misdirected => Reason::Retry,
     }
 }

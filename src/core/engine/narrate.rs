@@ -1,6 +1,7 @@
 //! What a run tells: the log lines of the mission and the events that are counted. Told after the
 //! commit, so that nothing is told that does not hold.
 
+use crate::core::domain::unavailable::{Cause, System};
 use crate::core::engine::run::{Decided, Rested, Run, system_of};
 use crate::core::payment::effect::{Action, Next, Note, Outcome, Step};
 use crate::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
@@ -8,7 +9,6 @@ use crate::core::ports::events::{
     Event, Events, FallbackKind, ReconcileFinding, RegistrationResult, StepOutcome,
 };
 use crate::core::ports::payment::PaymentSystemUnavailableError;
-use crate::core::ports::unavailable::{Cause, System};
 
 /// A provider executed nothing; the next one, or the queue, takes over.
 pub(in crate::core) fn not_executed(
@@ -73,7 +73,7 @@ fn failover(events: &dyn Events, run: &Run, decided: &Decided, step: &Step) {
     if matches!(step.action, Action::Register { .. }) && fault.system != system_of(step.provider) {
         tracing::warn!(order_id = %run.order_id, task_id = %run.task_id, system = %fault.system,
             cause = fault.cause.as_str(), next = %step.provider, "payment system unavailable, trying the next one");
-        let (system, cause) = (fault.system, fault.cause);
+        let (system, cause) = (fault.system, fault.cause.into());
         events.record(&Event::Fallback { system, kind: FallbackKind::Failover, cause });
         fallback("failover", system, cause);
     }
@@ -124,8 +124,8 @@ fn registration(events: &dyn Events, run: &Run, decided: &Decided, task: &Task) 
         tracing::warn!(%order_id, %task_id, %system, cause, "{system} unavailable, order queued for retry");
     }
     let kind = FallbackKind::Queued;
-    events.record(&Event::Fallback { system, kind, cause: fault.cause });
-    fallback("queued", system, fault.cause);
+    events.record(&Event::Fallback { system, kind, cause: fault.cause.into() });
+    fallback("queued", system, fault.cause.into());
 }
 
 fn notes(events: &dyn Events, run: &Run, notes: &[Note]) {

@@ -4,6 +4,7 @@
 use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::Provider;
+use crate::core::domain::unavailable::{Shed, System};
 use crate::core::engine::failpoint::{Failpoint, reach};
 use crate::core::engine::gateway::{PaymentGateway, Performed};
 use crate::core::engine::narrate;
@@ -20,7 +21,6 @@ use crate::core::ports::order_repository::{
 };
 use crate::core::ports::payment::PaymentSystemUnavailableError;
 use crate::core::ports::trace::TraceParent;
-use crate::core::ports::unavailable::{Cause, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -329,7 +329,7 @@ impl Rested {
 /// Certainly not executed: it was not even begun. `answer` when it is the client's time that is over.
 fn too_late(step: &Step, answer: bool) -> Performed {
     let wait = Wait { reason: Reason::Retry, retry_after: None, too_late: answer };
-    let (system, cause) = (system_of(step.provider), Cause::DeadlineTooShort);
+    let (system, cause) = (system_of(step.provider), Shed::DeadlineTooShort.into());
     let fault = PaymentSystemUnavailableError { system, cause, retry_after: None };
     Performed { outcome: Outcome::NotExecuted(wait), unavailable: Some(fault) }
 }

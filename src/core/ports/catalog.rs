@@ -3,8 +3,8 @@
 use crate::core::domain::ids::ProductId;
 use crate::core::domain::money::Money;
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::domain::unavailable::Cause;
 use crate::core::ports::call::Call;
-use crate::core::ports::unavailable::Cause;
 use std::fmt;
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::Provider;
+use crate::core::domain::unavailable::{Cause, System};
 use crate::core::payment::task::TaskKind;
-use crate::core::ports::unavailable::{Cause, System};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

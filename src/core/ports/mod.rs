@@ -3,7 +3,6 @@
 pub mod call;
 pub mod deadline;
 pub mod trace;
-pub mod unavailable;
 
 pub mod catalog;
 pub mod payment;

@@ -3,9 +3,9 @@
 use crate::core::domain::money::Money;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, System, Unknown};
 pub use crate::core::payment::report::{PaymentReport, ReportedStatus};
 use crate::core::ports::call::Call;
-use crate::core::ports::unavailable::{Cause, NoAnswer, System};
 use std::fmt;
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ pub enum Finding {
 #[error("payment system {system} unavailable: {cause}")]
 pub struct PaymentSystemUnavailableError {
     pub system: System,
-    pub cause: Cause,
+    pub cause: NotExecuted,
     pub retry_after: Option<Duration>,
 }
 
@@ -123,7 +123,7 @@ pub enum PaymentError {
     NotExecuted(#[from] PaymentSystemUnavailableError),
     /// May have happened: resolve it, never repeat it elsewhere.
     #[error("outcome unknown: {0}")]
-    Unknown(Cause),
+    Unknown(Unknown),
     /// The provider already has an order under this number: ask for it.
     #[error("the number is known to the provider")]
     Duplicate,
@@ -137,10 +137,11 @@ impl PaymentError {
     #[must_use]
     pub const fn without_answer(system: System, silence: NoAnswer) -> Self {
         let NoAnswer { cause, retry_after } = silence;
-        if cause.not_executed() {
-            Self::NotExecuted(PaymentSystemUnavailableError { system, cause, retry_after })
-        } else {
-            Self::Unknown(cause)
+        match cause {
+            Cause::NotExecuted(cause) => {
+                Self::NotExecuted(PaymentSystemUnavailableError { system, cause, retry_after })
+            }
+            Cause::Unknown(why) => Self::Unknown(why),
         }
     }
 }

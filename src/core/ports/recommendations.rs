@@ -1,8 +1,8 @@
 //! Where hints for a customer come from. Nobody's order waits for them.
 
 use crate::core::domain::ids::{CustomerId, ProductId};
+use crate::core::domain::unavailable::Cause;
 use crate::core::ports::call::Call;
-use crate::core::ports::unavailable::Cause;
 use std::fmt;
 
 #[async_trait::async_trait]

@@ -3,12 +3,12 @@
 
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
 use crate::core::domain::order::{Item, Order, OrderInvalid};
+use crate::core::domain::unavailable::{Cause, Unknown};
 use crate::core::ports::call::Call;
 use crate::core::ports::catalog::{CatalogError, CatalogPort, CatalogUnavailableError, Offer};
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::{Event, Events};
 use crate::core::ports::order_repository::{KeyedOrder, OrderStore, Placed, StorageError};
-use crate::core::ports::unavailable::Cause;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl PlaceOrder {
 
     fn young_enough(&self, offer: &Offer) -> Result<(), CatalogUnavailableError> {
         if offer.stale && offer.age >= self.max_price_age {
-            let cause = Cause::PartnerFailed;
+            let cause = Cause::Unknown(Unknown::PartnerFailed);
             return Err(CatalogUnavailableError { cause, retry_after: None });
         }
         Ok(())

@@ -2,11 +2,11 @@
 //! a shop without hints is better than a shop that waits for them.
 
 use crate::core::domain::ids::CustomerId;
+use crate::core::domain::unavailable::{Cause, System};
 use crate::core::engine::narrate;
 use crate::core::ports::call::Call;
 use crate::core::ports::events::{Event, Events, FallbackKind};
 use crate::core::ports::recommendations::{Recommendation, RecommendationsPort};
-use crate::core::ports::unavailable::{Cause, System};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Recommend {
             Ok(items) => return Ok(Recommended { items, degraded: false }),
             Err(fault) => fault.cause,
         };
-        if self.only_not_executed && !cause.not_executed() {
+        if self.only_not_executed && matches!(cause, Cause::Unknown(_)) {
             return Err(RecommendError { cause });
         }
         let (system, kind) = (System::Recommendations, FallbackKind::Default);

@@ -3,13 +3,13 @@
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, System};
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
     Callback, CallbackError, Capacity, Concern, Finding, PaymentError, PaymentPort, PaymentRef,
     PaymentReport, RawCallback, RefundOrder, RegisterOrder, Registered, Rejection, ReportedStatus,
 };
-use order_service::core::ports::unavailable::{Cause, NoAnswer, System};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
@@ -71,7 +71,10 @@ impl Bank {
                     Provider::OdnaKassa => System::OdnaKassa,
                 };
                 let retry_after = Some(Duration::from_millis(12_300));
-                let silence = NoAnswer { cause: Cause::BreakerOpen, retry_after };
+                let silence = NoAnswer {
+                    cause: Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
+                    retry_after,
+                };
                 Err(PaymentError::without_answer(system, silence))
             }
         }

@@ -3,8 +3,8 @@
 use order_service::adapters::observe::systems::{
     BreakerMode, BreakerState, BreakerView, BulkheadView, SystemControl, SystemView, WindowView,
 };
-use order_service::adapters::observe::traffic::{Exchange, Shed, Traffic};
-use order_service::core::ports::unavailable::System;
+use order_service::adapters::observe::traffic::{Exchange, ShedReason, Traffic};
+use order_service::core::domain::unavailable::System;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub type SeenExchange = (String, Option<String>, u16, Option<&'static str>);
 pub struct Counter {
     pub ended: Mutex<Vec<SeenExchange>>,
     pub began: AtomicU64,
-    pub shed: Mutex<Vec<Shed>>,
+    pub shed: Mutex<Vec<ShedReason>>,
     pub checked: Mutex<Vec<(&'static str, bool)>>,
 }
 
@@ -84,7 +84,7 @@ impl Traffic for Counter {
         self.ended.lock().unwrap().push(seen);
     }
 
-    fn shed(&self, reason: Shed) {
+    fn shed(&self, reason: ShedReason) {
         self.shed.lock().unwrap().push(reason);
     }
 

@@ -3,6 +3,7 @@
 use order_service::core::domain::ids::{CustomerId, ProductId};
 use order_service::core::domain::money::{Currency, Money};
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::domain::unavailable::{Cause, NoAnswer};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::catalog::{
     CatalogError, CatalogPort, CatalogUnavailableError, Offer, Product,
@@ -11,7 +12,6 @@ use order_service::core::ports::clock::{Clock, Entropy};
 use order_service::core::ports::recommendations::{
     Recommendation, RecommendationsPort, RecommendationsUnavailableError,
 };
-use order_service::core::ports::unavailable::{Cause, NoAnswer};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;

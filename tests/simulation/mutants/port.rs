@@ -5,6 +5,7 @@ use crate::simulation::port::SimPort;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::domain::unavailable::{NotExecuted, System, Unknown};
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
@@ -12,7 +13,6 @@ use order_service::core::ports::payment::{
     PaymentReport, PaymentSystemUnavailableError, RawCallback, RefundOrder, RegisterOrder,
     Registered, ReportedStatus,
 };
-use order_service::core::ports::unavailable::{Cause, System};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl MutantPort {
             Provider::Sber => System::Sber,
             Provider::OdnaKassa => System::OdnaKassa,
         };
-        let cause = Cause::Unreachable;
+        let cause = NotExecuted::Unreachable;
         PaymentSystemUnavailableError { system, cause, retry_after: None }.into()
     }
 
@@ -94,7 +94,7 @@ impl PaymentPort for MutantPort {
         }
         let made = self.port.register(&order, call).await;
         match made {
-            Err(PaymentError::Unknown(Cause::TimedOut))
+            Err(PaymentError::Unknown(Unknown::TimedOut))
                 if self.is(Mutant::FailoverAfterTimeout) =>
             {
                 Err(self.not_executed())

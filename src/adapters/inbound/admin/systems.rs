@@ -9,7 +9,7 @@ use crate::adapters::inbound::http_kit::params::{Id, NoQuery, Segment};
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::violations::{At, Faults};
 use crate::adapters::observe::systems::{BreakerMode, SystemControl, SystemView};
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;

@@ -5,12 +5,12 @@ use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::core::domain::order::OrderInvalid;
+use crate::core::domain::unavailable::{Cause, NotExecuted, Shed, Unknown};
 use crate::core::payment::OperatorRefused;
 use crate::core::payment::task::TaskError;
 use crate::core::ports::catalog::{CatalogError, CatalogUnavailableError};
 use crate::core::ports::order_repository::StorageError;
 use crate::core::ports::payment::{CallbackError, PaymentSystemUnavailableError};
-use crate::core::ports::unavailable::Cause;
 use crate::core::use_cases::cancel_order::CancelError;
 use crate::core::use_cases::confirm_order::ConfirmError;
 use crate::core::use_cases::operate_tasks::OperateError;
@@ -67,7 +67,8 @@ impl From<RecommendError> for Problem {
 
 impl From<PaymentSystemUnavailableError> for Problem {
     fn from(fault: PaymentSystemUnavailableError) -> Self {
-        unavailable(Code::PaymentSystemUnavailable, fault.cause).retry_after(fault.retry_after)
+        unavailable(Code::PaymentSystemUnavailable, fault.cause.into())
+            .retry_after(fault.retry_after)
     }
 }
 
@@ -146,19 +147,9 @@ const NOT_A_CALLBACK: Text =
 /// 503 while the partner cannot answer; 504 where the caller's own deadline ended the waiting.
 fn unavailable(code: Code, cause: Cause) -> Problem {
     match cause {
-        Cause::DeadlineTooShort | Cause::DeadlinePassed => Problem::new(Code::DeadlineExceeded),
-        Cause::BreakerOpen
-        | Cause::ProbesTaken
-        | Cause::ForcedOpen
-        | Cause::BulkheadFull
-        | Cause::BulkheadWait
-        | Cause::Unreachable
-        | Cause::Throttled
-        | Cause::Misdirected
-        | Cause::TimedOut
-        | Cause::Broken
-        | Cause::PartnerFailed
-        | Cause::Unreadable => Problem::new(code),
+        Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort))
+        | Cause::Unknown(Unknown::DeadlinePassed) => Problem::new(Code::DeadlineExceeded),
+        Cause::NotExecuted(_) | Cause::Unknown(_) => Problem::new(code),
     }
 }
 
@@ -248,18 +239,18 @@ mod tests {
         let problem = |cause| {
             Problem::from(CatalogUnavailableError { cause, retry_after: None }).status.as_u16()
         };
-        assert_eq!(problem(Cause::DeadlinePassed), 504);
-        assert_eq!(problem(Cause::DeadlineTooShort), 504);
-        assert_eq!(problem(Cause::TimedOut), 503);
-        assert_eq!(problem(Cause::BreakerOpen), 503);
+        assert_eq!(problem(Cause::Unknown(Unknown::DeadlinePassed)), 504);
+        assert_eq!(problem(Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort))), 504);
+        assert_eq!(problem(Cause::Unknown(Unknown::TimedOut)), 503);
+        assert_eq!(problem(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))), 503);
     }
 
     #[test]
     fn the_breakers_remaining_time_is_what_the_client_is_told() {
-        let system = crate::core::ports::unavailable::System::Sber;
+        let system = crate::core::domain::unavailable::System::Sber;
         let retry_after = Some(Duration::from_millis(12_300));
         let fault =
-            PaymentSystemUnavailableError { system, cause: Cause::BreakerOpen, retry_after };
+            PaymentSystemUnavailableError { system, cause: Shed::BreakerOpen.into(), retry_after };
         assert_eq!(Problem::from(fault).retry_after_secs(), Some(13));
     }
 }

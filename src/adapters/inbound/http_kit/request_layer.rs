@@ -9,7 +9,7 @@ use crate::adapters::inbound::http_kit::prefer::MAX_WAIT;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::request_context::{RequestContext, X_REQUEST_ID};
 use crate::adapters::observe::spans;
-use crate::adapters::observe::traffic::{Exchange, Shed, Traffic};
+use crate::adapters::observe::traffic::{Exchange, ShedReason, Traffic};
 use crate::core::ports::clock::Entropy;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
@@ -65,7 +65,7 @@ impl Door {
     ) -> Response {
         let health = visit.path.starts_with("/health/");
         if self.lifecycle.is_draining() && !health {
-            self.traffic.shed(Shed::Draining);
+            self.traffic.shed(ShedReason::Draining);
             let goodbye = [(CONNECTION, HeaderValue::from_static("close"))];
             return (goodbye, Problem::new(Code::Overloaded)).into_response();
         }
@@ -73,7 +73,7 @@ impl Door {
         let polls = route == Some(TASK_ROUTE);
         let place = if polls { self.polls.enter() } else { self.requests.enter() };
         if place.is_none() && !health {
-            self.traffic.shed(Shed::Limit);
+            self.traffic.shed(ShedReason::Limit);
             return Problem::new(Code::Overloaded).into_response();
         }
         let patience = if polls {
@@ -86,7 +86,7 @@ impl Door {
             Ok(Ok(response)) => response,
             Ok(Err(_panic)) => Problem::internal("a handler panicked").into_response(),
             Err(_elapsed) => {
-                self.traffic.shed(Shed::Deadline);
+                self.traffic.shed(ShedReason::Deadline);
                 Problem::new(Code::DeadlineExceeded).into_response()
             }
         }

@@ -6,7 +6,7 @@ use super::labels::operations;
 use super::tasks::unix_now;
 use crate::adapters::resilience::breaker::State;
 use crate::adapters::resilience::observer::{Outcome, Rejection, Transition};
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use prometheus::{GaugeVec, IntCounterVec};
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use super::families::{AGE, Families};
 use super::labels::{CAUSES, Label, fallbacks};
+use crate::core::domain::unavailable::{Cause, System};
 use crate::core::ports::events::FallbackKind;
-use crate::core::ports::unavailable::{Cause, System};
 use prometheus::{HistogramVec, IntCounterVec};
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ impl Fallbacks {
 /// Going to another provider is only for what certainly had no effect.
 const fn can_lead_to(kind: FallbackKind, cause: Cause) -> bool {
     match kind {
-        FallbackKind::Failover => cause.not_executed(),
+        FallbackKind::Failover => matches!(cause, Cause::NotExecuted(_)),
         FallbackKind::Cached | FallbackKind::Default | FallbackKind::Queued => true,
     }
 }

@@ -8,7 +8,7 @@ use crate::adapters::resilience::deadline::{LEAST, MARGIN};
 use crate::adapters::resilience::observer::{
     BulkheadRejection, Observer, Outcome, Rejection, RetryOutcome, Transition,
 };
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use prometheus::{HistogramVec, IntCounterVec};
 use std::time::Duration;
 

@@ -7,8 +7,8 @@ use super::labels::{
     DeadlineStage, HTTP_METHODS, INBOUND, Label, PRIORITY, STATUS_CLASSES, UNMATCHED, http_method,
     status_class,
 };
-use crate::adapters::observe::traffic::{Exchange, Shed, Traffic};
-use crate::core::ports::unavailable::System;
+use crate::adapters::observe::traffic::{Exchange, ShedReason, Traffic};
+use crate::core::domain::unavailable::System;
 use prometheus::{IntCounterVec, IntGaugeVec};
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl Http {
         for class in STATUS_CLASSES {
             self.requests.with_label_values(&["_OTHER", UNMATCHED, class]);
         }
-        for reason in Shed::ALL {
+        for reason in ShedReason::ALL {
             self.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]);
         }
         for stage in DeadlineStage::ALL {
@@ -138,9 +138,9 @@ impl Traffic for Metrics {
         }
     }
 
-    fn shed(&self, reason: Shed) {
+    fn shed(&self, reason: ShedReason) {
         self.http.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]).inc();
-        if reason == Shed::Deadline {
+        if reason == ShedReason::Deadline {
             self.http.deadline_passed(DeadlineStage::Admission);
         }
     }

@@ -1,12 +1,12 @@
 //! The closed sets of label values. What is counted under a word that stands here has its series
 //! from the start, at zero; docs/metrics.md lists the same words and a test holds the two together.
 
-use crate::adapters::observe::traffic::Shed;
+use crate::adapters::observe::traffic::ShedReason;
+use crate::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
 use crate::core::payment::task::TaskState;
 use crate::core::ports::events::{
     FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult, StepOutcome,
 };
-use crate::core::ports::unavailable::{Cause, System};
 
 /// A label whose values are known beforehand.
 pub trait Label: Copy + 'static {
@@ -53,7 +53,7 @@ pub enum ErrorType {
     Unexpected,
 }
 
-closed_set!(Shed {
+closed_set!(ShedReason {
     Limit => "limit",
     Deadline => "deadline",
     Draining => "draining",
@@ -91,20 +91,20 @@ closed_set!(IdempotencyResult {
 
 /// Of the vocabulary in which missing answers are told: the label `reason` of a fallback.
 pub const CAUSES: [Cause; 14] = [
-    Cause::BreakerOpen,
-    Cause::ProbesTaken,
-    Cause::ForcedOpen,
-    Cause::BulkheadFull,
-    Cause::BulkheadWait,
-    Cause::DeadlineTooShort,
-    Cause::Unreachable,
-    Cause::Throttled,
-    Cause::Misdirected,
-    Cause::TimedOut,
-    Cause::DeadlinePassed,
-    Cause::Broken,
-    Cause::PartnerFailed,
-    Cause::Unreadable,
+    Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
+    Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken)),
+    Cause::NotExecuted(NotExecuted::Shed(Shed::ForcedOpen)),
+    Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull)),
+    Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadWait)),
+    Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort)),
+    Cause::NotExecuted(NotExecuted::Unreachable),
+    Cause::NotExecuted(NotExecuted::Throttled),
+    Cause::NotExecuted(NotExecuted::Misdirected),
+    Cause::Unknown(Unknown::TimedOut),
+    Cause::Unknown(Unknown::DeadlinePassed),
+    Cause::Unknown(Unknown::Broken),
+    Cause::Unknown(Unknown::PartnerFailed),
+    Cause::Unknown(Unknown::Unreadable),
 ];
 
 /// What is asked of a partner: the methods of its port.

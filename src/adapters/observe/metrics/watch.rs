@@ -7,7 +7,7 @@ use crate::adapters::observe::systems::{Probed, SystemHealth};
 use crate::adapters::resilience::breaker::{Breaker, Mode, Snapshot, State};
 use crate::adapters::resilience::observer::Transition;
 use crate::adapters::resilience::semaphore::Semaphore;
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use prometheus::{CounterVec, GaugeVec, IntGaugeVec};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

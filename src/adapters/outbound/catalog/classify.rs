@@ -1,7 +1,7 @@
 //! The catalog's silences: which answers are answers, and what is missing behind the others.
 
 use crate::adapters::resilience::outcome::Failed;
-use crate::core::ports::unavailable::{Cause, NoAnswer};
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, Unknown};
 use http::StatusCode;
 use std::time::Duration;
 
@@ -28,30 +28,22 @@ pub(super) fn of_status(
     match status.as_u16() {
         200 => Ok(()),
         404 => Err(Failed::Answered(Refusal::NotFound)),
-        429 => silent(Cause::Throttled),
-        408 | 500.. => silent(Cause::PartnerFailed),
+        429 => silent(Cause::NotExecuted(NotExecuted::Throttled)),
+        408 | 500.. => silent(Cause::Unknown(Unknown::PartnerFailed)),
         // Somebody else answers at the catalog's address.
-        300..=399 => silent(Cause::Misdirected),
+        300..=399 => silent(Cause::NotExecuted(NotExecuted::Misdirected)),
         400..=499 => Err(Failed::Answered(Refusal::Refused)),
-        0..=299 => silent(Cause::Unreadable),
+        0..=299 => silent(Cause::Unknown(Unknown::Unreadable)),
     }
 }
 
 /// What the span says of it.
 pub(super) const fn description(cause: Cause) -> &'static str {
     match cause {
-        Cause::BreakerOpen | Cause::ProbesTaken | Cause::ForcedOpen => "circuit open",
-        Cause::BulkheadFull
-        | Cause::BulkheadWait
-        | Cause::DeadlineTooShort
-        | Cause::Unreachable
-        | Cause::Throttled
-        | Cause::Misdirected
-        | Cause::TimedOut
-        | Cause::DeadlinePassed
-        | Cause::Broken
-        | Cause::PartnerFailed
-        | Cause::Unreadable => cause.as_str(),
+        Cause::NotExecuted(NotExecuted::Shed(
+            Shed::BreakerOpen | Shed::ProbesTaken | Shed::ForcedOpen,
+        )) => "circuit open",
+        Cause::NotExecuted(_) | Cause::Unknown(_) => cause.as_str(),
     }
 }
 
@@ -79,10 +71,10 @@ mod tests {
     #[test]
     fn the_rest_is_silence() {
         for status in [408, 500, 502, 503, 504, 599] {
-            assert_eq!(cause_of(status), Some(Cause::PartnerFailed), "{status}");
+            assert_eq!(cause_of(status), Some(Cause::Unknown(Unknown::PartnerFailed)), "{status}");
         }
-        assert_eq!(cause_of(429), Some(Cause::Throttled));
-        assert_eq!(cause_of(302), Some(Cause::Misdirected));
-        assert_eq!(cause_of(204), Some(Cause::Unreadable));
+        assert_eq!(cause_of(429), Some(Cause::NotExecuted(NotExecuted::Throttled)));
+        assert_eq!(cause_of(302), Some(Cause::NotExecuted(NotExecuted::Misdirected)));
+        assert_eq!(cause_of(204), Some(Cause::Unknown(Unknown::Unreadable)));
     }
 }

@@ -23,6 +23,7 @@ use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use crate::core::domain::ids::ProductId;
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, System};
 use crate::core::ports::call::Call;
 use crate::core::ports::catalog::{
     CatalogError, CatalogPort, CatalogUnavailableError, Offer, Product,
@@ -31,7 +32,6 @@ use crate::core::ports::clock::Clock as WallClock;
 use crate::core::ports::deadline::Deadline;
 use crate::core::ports::events::{Event, Events, FallbackKind};
 use crate::core::ports::trace::TraceParent;
-use crate::core::ports::unavailable::{Cause, NoAnswer, System};
 use cache::{Cache, Entry};
 use classify::Refusal;
 use shared::Shared;
@@ -201,7 +201,7 @@ impl CatalogAdapter {
     /// The catalog cannot answer: what it said last, if that is not too old.
     async fn fall_back(&self, id: &ProductId, silence: NoAnswer) -> Result<Offer, CatalogError> {
         let (system, kind, cause) = (System::Catalog, FallbackKind::Cached, silence.cause);
-        if cause == Cause::Misdirected {
+        if cause == Cause::NotExecuted(NotExecuted::Misdirected) {
             self.alarm.raise("redirected");
         }
         Span::current()
@@ -230,7 +230,11 @@ impl CatalogAdapter {
         Span::current()
             .record("otel.status_code", "ERROR")
             .record("otel.status_description", "refused");
-        CatalogUnavailableError { cause: Cause::Misdirected, retry_after: None }.into()
+        CatalogUnavailableError {
+            cause: Cause::NotExecuted(NotExecuted::Misdirected),
+            retry_after: None,
+        }
+        .into()
     }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::core::domain::ids::ProductId;
 use crate::core::domain::money::{Currency, Money};
+use crate::core::domain::unavailable::{Cause, Unknown};
 use crate::core::ports::catalog::Product;
-use crate::core::ports::unavailable::Cause;
 use serde::{Deserialize, Serialize};
 
 /// A longer name is nonsense, and a hundred thousand of them would fill the memory.
@@ -46,15 +46,16 @@ impl<'a> ProductWords<'a> {
 }
 
 /// # Errors
-/// [`Cause::Unreadable`] for anything but the product that was asked for.
+/// [`Cause::Unknown(Unknown::Unreadable)`] for anything but the product that was asked for.
 pub(super) fn read_product(asked: &ProductId, body: &[u8]) -> Result<Product, Cause> {
-    let told: ProductBody = serde_json::from_slice(body).map_err(|_| Cause::Unreadable)?;
-    let price = Money::rub(told.price.amount).map_err(|_| Cause::Unreadable)?;
+    let told: ProductBody =
+        serde_json::from_slice(body).map_err(|_| Cause::Unknown(Unknown::Unreadable))?;
+    let price = Money::rub(told.price.amount).map_err(|_| Cause::Unknown(Unknown::Unreadable))?;
     let ours = told.id == asked.as_str() && told.price.currency == Currency::RUB.code();
     if ours && told.name.len() <= MAX_NAME_BYTES {
         Ok(Product { id: asked.clone(), name: told.name, price })
     } else {
-        Err(Cause::Unreadable)
+        Err(Cause::Unknown(Unknown::Unreadable))
     }
 }
 
@@ -99,7 +100,7 @@ mod tests {
             with_price(r#"{"amount":1,"currency":"USD"}"#),
             with_price(r#"{"amount":1,"currency":"rub"}"#),
         ] {
-            assert_eq!(read(&body), Err(Cause::Unreadable), "{body:.80}");
+            assert_eq!(read(&body), Err(Cause::Unknown(Unknown::Unreadable)), "{body:.80}");
         }
     }
 }

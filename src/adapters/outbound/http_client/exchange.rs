@@ -4,9 +4,9 @@ use super::{Client, Url};
 use crate::adapters::observe::spans;
 use crate::adapters::resilience::retry::resends;
 use crate::adapters::resilience::trail;
+use crate::core::domain::unavailable::{Cause, NotExecuted, Unknown};
 use crate::core::ports::events::Event;
 use crate::core::ports::trace::TraceParent;
-use crate::core::ports::unavailable::Cause;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::{Request, RequestBuilder, Response};
@@ -128,12 +128,12 @@ impl Reply {
     /// The whole body.
     ///
     /// # Errors
-    /// [`Cause::Unreadable`] when it is longer than [`MAX_BODY_BYTES`], else why it ended early.
+    /// [`Cause::Unknown(Unknown::Unreadable)`] when it is longer than [`MAX_BODY_BYTES`], else why it ended early.
     pub async fn body(mut self) -> Result<Vec<u8>, Cause> {
         let mut body = Vec::new();
         while let Some(chunk) = self.response.chunk().await.map_err(|error| cause_of(&error))? {
             if body.len() + chunk.len() > MAX_BODY_BYTES {
-                return Err(Cause::Unreadable);
+                return Err(Cause::Unknown(Unknown::Unreadable));
             }
             body.extend_from_slice(&chunk);
         }
@@ -150,11 +150,11 @@ fn without_query(url: &Url) -> &str {
 /// never made (DNS, refused, TLS, its own timeout) is the one harmless failure.
 fn cause_of(error: &reqwest::Error) -> Cause {
     if error.is_connect() || error.is_builder() {
-        Cause::Unreachable
+        Cause::NotExecuted(NotExecuted::Unreachable)
     } else if error.is_timeout() {
-        Cause::TimedOut
+        Cause::Unknown(Unknown::TimedOut)
     } else {
-        Cause::Broken
+        Cause::Unknown(Unknown::Broken)
     }
 }
 

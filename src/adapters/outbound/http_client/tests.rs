@@ -1,9 +1,9 @@
 //! The client against servers that answer, lie and break off.
 
 use super::*;
+use crate::core::domain::unavailable::{Cause, NotExecuted, Unknown};
 use crate::core::ports::events::{Event, Unheard};
 use crate::core::ports::trace::TraceParent;
-use crate::core::ports::unavailable::Cause;
 use http::StatusCode;
 use std::sync::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -69,7 +69,7 @@ async fn a_connection_that_was_never_made_is_harmless() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/x", listener.local_addr().unwrap());
     drop(listener);
-    assert_eq!(get(&url).await.unwrap_err(), Cause::Unreachable);
+    assert_eq!(get(&url).await.unwrap_err(), Cause::NotExecuted(NotExecuted::Unreachable));
 }
 
 /// Whatever goes wrong before TLS is up, not a byte of the request has left.
@@ -87,7 +87,7 @@ async fn a_handshake_that_stalls_or_fails_is_harmless() {
     let (plain, _) = serve_once(b"HTTP/1.1 400 Speak plainly\r\n\r\n".to_vec()).await;
     for url in [stalled, plain.replace("http:", "https:")] {
         let failed = client.send(client.get(url), None).await;
-        assert_eq!(failed.unwrap_err(), Cause::Unreachable);
+        assert_eq!(failed.unwrap_err(), Cause::NotExecuted(NotExecuted::Unreachable));
     }
 }
 
@@ -103,9 +103,9 @@ fn a_ca_file_that_is_none_is_named() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_after_the_request_is_not_harmless() {
-    assert_eq!(body_of(Vec::new()).await, Err(Cause::Broken));
+    assert_eq!(body_of(Vec::new()).await, Err(Cause::Unknown(Unknown::Broken)));
     let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".to_vec();
-    assert_eq!(body_of(cut).await, Err(Cause::Broken));
+    assert_eq!(body_of(cut).await, Err(Cause::Unknown(Unknown::Broken)));
 }
 
 #[tokio::test]
@@ -115,14 +115,17 @@ async fn silence_ends_with_the_read_timeout() {
     let mut config = config(&url);
     config.read_timeout = Duration::from_millis(100);
     let client = build(&config, Arc::new(Unheard)).unwrap();
-    assert_eq!(client.send(client.get(url), None).await.unwrap_err(), Cause::TimedOut);
+    assert_eq!(
+        client.send(client.get(url), None).await.unwrap_err(),
+        Cause::Unknown(Unknown::TimedOut)
+    );
 }
 
 #[tokio::test]
 async fn a_huge_answer_is_not_read_to_its_end() {
     let mut huge = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
     huge.resize(MAX_BODY_BYTES + 4096, b'x');
-    assert_eq!(body_of(huge).await, Err(Cause::Unreadable));
+    assert_eq!(body_of(huge).await, Err(Cause::Unknown(Unknown::Unreadable)));
 }
 
 #[tokio::test]

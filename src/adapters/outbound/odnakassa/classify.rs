@@ -3,10 +3,10 @@
 
 use super::wire::Payment;
 use crate::adapters::resilience::outcome::Failed;
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};
 use crate::core::ports::payment::{
     Concern, Finding, PaymentError, RegisterOrder, Registered, Rejection, ReportedStatus,
 };
-use crate::core::ports::unavailable::{Cause, NoAnswer};
 use http::StatusCode;
 use std::time::Duration;
 
@@ -33,9 +33,13 @@ pub(super) fn exchange(
     match status.as_u16() {
         200..=299 => Ok(Voice::Success),
         400 | 401 | 403 | 409 | 422 => Ok(Voice::Refusal),
-        429 => Err(NoAnswer { cause: Cause::Throttled, retry_after }.into()),
-        408 | 500..=599 => Err(NoAnswer { cause: Cause::PartnerFailed, retry_after }.into()),
-        300..=399 | 404 | 405 => Err(Cause::Misdirected.into()),
+        429 => {
+            Err(NoAnswer { cause: Cause::NotExecuted(NotExecuted::Throttled), retry_after }.into())
+        }
+        408 | 500..=599 => {
+            Err(NoAnswer { cause: Cause::Unknown(Unknown::PartnerFailed), retry_after }.into())
+        }
+        300..=399 | 404 | 405 => Err(NotExecuted::Misdirected.into()),
         // Not documented, so perhaps not OdnaKassa's word at all: it may mean anything.
         _ => Err(unreadable()),
     }
@@ -62,7 +66,7 @@ fn refusal_by_code(code: &str) -> Failure {
     match code {
         // Both: there may be a payment under our number. The core asks and compares.
         "order_id_conflict" | KEY_REUSED => Failed::Answered(PaymentError::Duplicate),
-        "request_in_progress" => Failed::Answered(PaymentError::Unknown(Cause::PartnerFailed)),
+        "request_in_progress" => Failed::Answered(PaymentError::Unknown(Unknown::PartnerFailed)),
         "invalid_state" | "amount_exceeded" | "refund_id_conflict" => {
             rejected(code, Concern::Order)
         }
@@ -105,7 +109,7 @@ pub(super) fn change(answer: Result<Vec<u8>, Failure>) -> Result<(), Failure> {
     match answer {
         Ok(body) => Payment::parse(&body).map(|_| ()).ok_or_else(unreadable),
         Err(Failed::Answered(PaymentError::Duplicate)) => {
-            Err(Failed::Answered(PaymentError::Unknown(Cause::Unreadable)))
+            Err(Failed::Answered(PaymentError::Unknown(Unknown::Unreadable)))
         }
         Err(failure) => Err(failure),
     }
@@ -128,5 +132,5 @@ fn rejected(code: &str, concerns: Concern) -> Failure {
 }
 
 pub(super) fn unreadable() -> Failure {
-    Cause::Unreadable.into()
+    Unknown::Unreadable.into()
 }

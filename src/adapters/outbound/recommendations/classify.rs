@@ -1,7 +1,7 @@
 //! The recommender's silences.
 
 use crate::adapters::resilience::outcome::Failed;
-use crate::core::ports::unavailable::{Cause, NoAnswer};
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, Unknown};
 use http::StatusCode;
 use std::time::Duration;
 
@@ -27,30 +27,22 @@ pub(super) fn of_status(
     match status.as_u16() {
         200 => Ok(()),
         404 => Err(Failed::Answered(Refusal::NobodyKnown)),
-        429 => silent(Cause::Throttled),
-        408 | 500.. => silent(Cause::PartnerFailed),
+        429 => silent(Cause::NotExecuted(NotExecuted::Throttled)),
+        408 | 500.. => silent(Cause::Unknown(Unknown::PartnerFailed)),
         // Somebody else answers at the recommender's address.
-        300..=399 => silent(Cause::Misdirected),
+        300..=399 => silent(Cause::NotExecuted(NotExecuted::Misdirected)),
         400..=499 => Err(Failed::Answered(Refusal::Refused)),
-        0..=299 => silent(Cause::Unreadable),
+        0..=299 => silent(Cause::Unknown(Unknown::Unreadable)),
     }
 }
 
 /// What the span says of it.
 pub(super) const fn description(cause: Cause) -> &'static str {
     match cause {
-        Cause::BreakerOpen | Cause::ProbesTaken | Cause::ForcedOpen => "circuit open",
-        Cause::BulkheadFull
-        | Cause::BulkheadWait
-        | Cause::DeadlineTooShort
-        | Cause::Unreachable
-        | Cause::Throttled
-        | Cause::Misdirected
-        | Cause::TimedOut
-        | Cause::DeadlinePassed
-        | Cause::Broken
-        | Cause::PartnerFailed
-        | Cause::Unreadable => cause.as_str(),
+        Cause::NotExecuted(NotExecuted::Shed(
+            Shed::BreakerOpen | Shed::ProbesTaken | Shed::ForcedOpen,
+        )) => "circuit open",
+        Cause::NotExecuted(_) | Cause::Unknown(_) => cause.as_str(),
     }
 }
 
@@ -58,21 +50,13 @@ pub(super) const fn description(cause: Cause) -> &'static str {
 /// whether the rest is covered up too is for the core to say.
 pub(super) const fn news(cause: Cause) -> &'static str {
     match cause {
-        Cause::BreakerOpen | Cause::ProbesTaken | Cause::ForcedOpen => {
-            "recommendations CB open, returning empty"
-        }
-        Cause::BulkheadFull | Cause::BulkheadWait => {
+        Cause::NotExecuted(NotExecuted::Shed(
+            Shed::BreakerOpen | Shed::ProbesTaken | Shed::ForcedOpen,
+        )) => "recommendations CB open, returning empty",
+        Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull | Shed::BulkheadWait)) => {
             "recommendations semaphore full, returning empty"
         }
-        Cause::DeadlineTooShort
-        | Cause::Unreachable
-        | Cause::Throttled
-        | Cause::Misdirected
-        | Cause::TimedOut
-        | Cause::DeadlinePassed
-        | Cause::Broken
-        | Cause::PartnerFailed
-        | Cause::Unreadable => "recommendations unavailable",
+        Cause::NotExecuted(_) | Cause::Unknown(_) => "recommendations unavailable",
     }
 }
 
@@ -82,9 +66,15 @@ mod tests {
 
     #[test]
     fn the_log_says_returning_empty_only_of_what_is_certain() {
-        assert_eq!(news(Cause::ProbesTaken), "recommendations CB open, returning empty");
-        assert_eq!(news(Cause::BulkheadFull), "recommendations semaphore full, returning empty");
-        assert_eq!(news(Cause::TimedOut), "recommendations unavailable");
+        assert_eq!(
+            news(Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken))),
+            "recommendations CB open, returning empty"
+        );
+        assert_eq!(
+            news(Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull))),
+            "recommendations semaphore full, returning empty"
+        );
+        assert_eq!(news(Cause::Unknown(Unknown::TimedOut)), "recommendations unavailable");
     }
 
     #[test]
@@ -95,12 +85,12 @@ mod tests {
             (404, Err(Failed::Answered(Refusal::NobodyKnown))),
             (400, Err(Failed::Answered(Refusal::Refused))),
             (403, Err(Failed::Answered(Refusal::Refused))),
-            (408, silence(Cause::PartnerFailed)),
-            (429, silence(Cause::Throttled)),
-            (500, silence(Cause::PartnerFailed)),
-            (503, silence(Cause::PartnerFailed)),
-            (307, silence(Cause::Misdirected)),
-            (204, silence(Cause::Unreadable)),
+            (408, silence(Cause::Unknown(Unknown::PartnerFailed))),
+            (429, silence(Cause::NotExecuted(NotExecuted::Throttled))),
+            (500, silence(Cause::Unknown(Unknown::PartnerFailed))),
+            (503, silence(Cause::Unknown(Unknown::PartnerFailed))),
+            (307, silence(Cause::NotExecuted(NotExecuted::Misdirected))),
+            (204, silence(Cause::Unknown(Unknown::Unreadable))),
         ] {
             assert_eq!(of_status(StatusCode::from_u16(status).unwrap(), None), meaning, "{status}");
         }

@@ -17,12 +17,12 @@ use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use crate::core::domain::ids::CustomerId;
+use crate::core::domain::unavailable::{Cause, NotExecuted, System};
 use crate::core::ports::call::Call;
 use crate::core::ports::events::Events;
 use crate::core::ports::recommendations::{
     Recommendation, RecommendationsPort, RecommendationsUnavailableError,
 };
-use crate::core::ports::unavailable::{Cause, System};
 use classify::Refusal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,7 +138,7 @@ impl RecommendationsPort for RecommendationsAdapter {
             Ok(list) => Ok(list),
             Err(Failed::Answered(Refusal::NobodyKnown)) => Ok(Vec::new()),
             Err(Failed::Answered(Refusal::Refused)) => {
-                Err(self.unavailable(customer, Cause::Misdirected))
+                Err(self.unavailable(customer, Cause::NotExecuted(NotExecuted::Misdirected)))
             }
             Err(Failed::NoAnswer(silence)) => Err(self.unavailable(customer, silence.cause)),
         }
@@ -158,7 +158,7 @@ impl RecommendationsAdapter {
     }
 
     fn unavailable(&self, customer: &CustomerId, cause: Cause) -> RecommendationsUnavailableError {
-        if cause == Cause::Misdirected {
+        if cause == Cause::NotExecuted(NotExecuted::Misdirected) {
             self.alarm.raise(cause.as_str());
         }
         Span::current()

@@ -1,8 +1,8 @@
 //! The recommender's words.
 
 use crate::core::domain::ids::ProductId;
+use crate::core::domain::unavailable::{Cause, Unknown};
 use crate::core::ports::recommendations::Recommendation;
-use crate::core::ports::unavailable::Cause;
 use serde::Deserialize;
 
 /// Nobody reads on after this many.
@@ -24,17 +24,19 @@ struct ItemBody {
 /// The best hints come first; what is beyond a hundred is left out.
 ///
 /// # Errors
-/// [`Cause::Unreadable`] for anything but a list of products, each under a name of ours.
+/// [`Cause::Unknown(Unknown::Unreadable)`] for anything but a list of products, each under a name of ours.
 pub(super) fn read_list(body: &[u8]) -> Result<Vec<Recommendation>, Cause> {
-    let told: ListBody = serde_json::from_slice(body).map_err(|_| Cause::Unreadable)?;
+    let told: ListBody =
+        serde_json::from_slice(body).map_err(|_| Cause::Unknown(Unknown::Unreadable))?;
     told.items.into_iter().take(MAX_ITEMS).map(read_item).collect()
 }
 
 /// One bad item spoils the list: a recommender that invents ids is not to be trusted with the rest.
 fn read_item(told: ItemBody) -> Result<Recommendation, Cause> {
-    let product_id = ProductId::parse(&told.product_id).map_err(|_| Cause::Unreadable)?;
+    let product_id =
+        ProductId::parse(&told.product_id).map_err(|_| Cause::Unknown(Unknown::Unreadable))?;
     if told.name.len() > MAX_NAME_BYTES {
-        return Err(Cause::Unreadable);
+        return Err(Cause::Unknown(Unknown::Unreadable));
     }
     Ok(Recommendation { product_id, name: told.name })
 }
@@ -69,7 +71,11 @@ mod tests {
             r#"{"items":[{"product_id":"p-1","name":"n"},{"product_id":"","name":"n"}]}"#,
             &format!(r#"{{"items":[{{"product_id":"p-1","name":"{long_name}"}}]}}"#),
         ] {
-            assert_eq!(read_list(body.as_bytes()), Err(Cause::Unreadable), "{body:.80}");
+            assert_eq!(
+                read_list(body.as_bytes()),
+                Err(Cause::Unknown(Unknown::Unreadable)),
+                "{body:.80}"
+            );
         }
     }
 }

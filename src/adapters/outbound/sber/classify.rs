@@ -4,8 +4,8 @@
 use super::Protocol;
 use super::wire::Reply;
 use crate::adapters::resilience::outcome::Failed;
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};
 use crate::core::ports::payment::{Concern, Finding, PaymentError, Registered, Rejection};
-use crate::core::ports::unavailable::{Cause, NoAnswer};
 use http::StatusCode;
 use std::time::Duration;
 
@@ -28,9 +28,13 @@ pub(super) fn exchange(
 ) -> Result<Voice, Failure> {
     match status.as_u16() {
         200..=299 => Ok(Voice::Bank),
-        429 => Err(NoAnswer { cause: Cause::Throttled, retry_after }.into()),
-        408 | 500..=599 => Err(NoAnswer { cause: Cause::PartnerFailed, retry_after }.into()),
-        300..=399 | 404 | 405 => Err(Cause::Misdirected.into()),
+        429 => {
+            Err(NoAnswer { cause: Cause::NotExecuted(NotExecuted::Throttled), retry_after }.into())
+        }
+        408 | 500..=599 => {
+            Err(NoAnswer { cause: Cause::Unknown(Unknown::PartnerFailed), retry_after }.into())
+        }
+        300..=399 | 404 | 405 => Err(NotExecuted::Misdirected.into()),
         400..=499 => Ok(Voice::Doubtful),
         _ => Err(unreadable()),
     }
@@ -53,7 +57,7 @@ pub(super) fn registration(protocol: Protocol, reply: &Reply) -> Result<Register
         // A success without its payload is no success.
         (0, _) => reply.registered().ok_or_else(unreadable),
         (1, _) => Err(Failed::Answered(PaymentError::Duplicate)),
-        (7, _) => Err(Cause::PartnerFailed.into()),
+        (7, _) => Err(Unknown::PartnerFailed.into()),
         (code @ (2..=4 | 6 | 8 | 14), _)
         | (code @ 12, Protocol::Classic)
         | (code @ (5 | 9 | 15), Protocol::Json) => Err(refused(code, Order)),
@@ -78,7 +82,9 @@ pub(super) fn refusal_after(look: Result<Finding, Failure>) -> Failure {
         // The query is refused as well: it is our login that the bank does not like.
         Err(Failed::Answered(_)) => refused(5, Concern::Account),
         // That the query was not executed says nothing of the registration.
-        Err(Failed::NoAnswer(silence)) if silence.cause.not_executed() => Cause::Unreadable.into(),
+        Err(Failed::NoAnswer(NoAnswer { cause: Cause::NotExecuted(_), .. })) => {
+            Unknown::Unreadable.into()
+        }
         Err(silence @ Failed::NoAnswer(_)) => silence,
     }
 }
@@ -87,10 +93,10 @@ pub(super) fn query(protocol: Protocol, reply: &Reply) -> Result<Finding, Failur
     match (code_of(reply)?, protocol) {
         (0, _) => reply.report().map(Finding::Found).ok_or_else(unreadable),
         (6, _) => Ok(Finding::NotFound),
-        (7, _) => Err(Cause::PartnerFailed.into()),
+        (7, _) => Err(Unknown::PartnerFailed.into()),
         (code @ 5, Protocol::Classic) => Err(refused(code, Concern::Account)),
         // A lock, a wrong login, or "no such order": it proves nothing, and the bank is well.
-        (_, _) => Err(Failed::Answered(PaymentError::Unknown(Cause::Unreadable))),
+        (_, _) => Err(Failed::Answered(PaymentError::Unknown(Unknown::Unreadable))),
     }
 }
 
@@ -102,7 +108,7 @@ pub(super) fn change(protocol: Protocol, reply: &Reply) -> Result<(), Failure> {
         (code @ (1..=6 | 8 | 9), _) => Err(refused(code, Concern::Order)),
         // "The order's state forbids it" as well as "system error". Payers can cause the former at
         // will, so it must not open the breaker; the status tells which it was.
-        (7, _) => Err(Failed::Answered(PaymentError::Unknown(Cause::PartnerFailed))),
+        (7, _) => Err(Failed::Answered(PaymentError::Unknown(Unknown::PartnerFailed))),
         (_, _) => Err(unreadable()),
     }
 }
@@ -132,5 +138,5 @@ fn rejected(code: String, concerns: Concern) -> Failure {
 }
 
 pub(super) fn unreadable() -> Failure {
-    Cause::Unreadable.into()
+    Unknown::Unreadable.into()
 }

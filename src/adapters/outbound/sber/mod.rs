@@ -18,13 +18,13 @@ use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::domain::unavailable::System;
 use crate::core::ports::call::Call;
 use crate::core::ports::events::Events;
 use crate::core::ports::payment::{
     Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef, RawCallback,
     RefundOrder, RegisterOrder, Registered,
 };
-use crate::core::ports::unavailable::System;
 use classify::{Failure, Voice};
 use http::header::CONTENT_TYPE;
 use secrecy::SecretString;

@@ -10,7 +10,7 @@ use super::{State, permit::Permit};
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::observer::{Observer, Rejection};
 use crate::adapters::resilience::settings::Fault;
-use crate::core::ports::unavailable::{Cause, NoAnswer, System};
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, System};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -84,7 +84,7 @@ impl Breaker {
     ///
     /// # Errors
     ///
-    /// [`Cause::BreakerOpen`], [`Cause::ProbesTaken`] or [`Cause::ForcedOpen`], each *not executed*.
+    /// [`Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))`], [`Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken))`] or [`Cause::NotExecuted(NotExecuted::Shed(Shed::ForcedOpen))`], each *not executed*.
     #[inline]
     pub fn check(&self) -> Result<(), NoAnswer> {
         if !self.shared.mode.plainly_enforces() {
@@ -148,7 +148,10 @@ impl Breaker {
     fn refuse_forced(&self) -> NoAnswer {
         let (_, left) = self.shared.mode.read(|| self.shared.now_millis());
         self.tell_rejected(State::Open, Rejection::Forced);
-        NoAnswer { cause: Cause::ForcedOpen, retry_after: left.map(Duration::from_millis) }
+        NoAnswer {
+            cause: Cause::NotExecuted(NotExecuted::Shed(Shed::ForcedOpen)),
+            retry_after: left.map(Duration::from_millis),
+        }
     }
 
     #[inline]

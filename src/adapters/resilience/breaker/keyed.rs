@@ -9,7 +9,7 @@ use super::shared::Shared;
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::settings::Fault;
-use crate::core::ports::unavailable::System;
+use crate::core::domain::unavailable::System;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -34,7 +34,7 @@
 //!
 //! ```
 //! # use order_service::adapters::resilience::{breaker::*, clock::Clock, observer::Silent, outcome::Failed};
-//! # use order_service::core::ports::unavailable::{Cause, System};
+//! # use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
 //! # use std::sync::Arc;
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
@@ -46,13 +46,13 @@
 //! assert_eq!(sold_out, Err(Failed::Answered("sold out")));
 //!
 //! // No answer is the partner's failure.
-//! let silent: Result<(), Failed<&str>> = breaker.watch("order", async { Err(Cause::TimedOut.into()) }).await;
+//! let silent: Result<(), Failed<&str>> = breaker.watch("order", async { Err(Unknown::TimedOut.into()) }).await;
 //! assert!(silent.is_err());
 //!
 //! // One of two failed: it is open, and the next call is refused before anything of it runs.
 //! assert_eq!(breaker.state(), State::Open);
 //! let refused: Result<(), Failed<&str>> = breaker.watch("order", async { unreachable!() }).await;
-//! assert!(matches!(refused, Err(Failed::NoAnswer(no)) if no.cause == Cause::BreakerOpen));
+//! assert!(matches!(refused, Err(Failed::NoAnswer(no)) if no.cause == Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))));
 //! # }
 //! ```
 //!
@@ -61,7 +61,7 @@
 //!
 //! ```
 //! # use order_service::adapters::resilience::{breaker::*, clock::Clock, observer::Silent, outcome::Verdict};
-//! # use order_service::core::ports::unavailable::{NoAnswer, System};
+//! # use order_service::core::domain::unavailable::{NoAnswer, System};
 //! # use std::{sync::Arc, time::Duration};
 //! # let config = BreakerConfig::default();
 //! # let breaker = Breaker::new(System::Catalog, &config, Clock::coarse(), Arc::new(Silent)).unwrap();

@@ -8,7 +8,7 @@ use super::window::Sample;
 use crate::adapters::resilience::observer::Outcome;
 use crate::adapters::resilience::outcome::{Unanswered, Verdict};
 use crate::adapters::resilience::trail::follow;
-use crate::core::ports::unavailable::NoAnswer;
+use crate::core::domain::unavailable::NoAnswer;
 use std::time::Duration;
 use tokio::time::Instant;
 

@@ -8,7 +8,7 @@ use super::rules::{Rules, Tally};
 use crate::adapters::resilience::clock::Clock;
 use crate::adapters::resilience::observer::{Observer, Rejection, Transition, tell};
 use crate::adapters::resilience::settings::Fault;
-use crate::core::ports::unavailable::{Cause, NoAnswer, System};
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, System};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -116,8 +116,10 @@ impl Refusal {
 impl From<Refusal> for NoAnswer {
     fn from(refusal: Refusal) -> Self {
         let cause = match refusal {
-            Refusal::Open(_) => Cause::BreakerOpen,
-            Refusal::ProbesTaken | Refusal::Returning(_) => Cause::ProbesTaken,
+            Refusal::Open(_) => Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
+            Refusal::ProbesTaken | Refusal::Returning(_) => {
+                Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken))
+            }
         };
         Self { cause, retry_after: Some(refusal.retry_after()) }
     }

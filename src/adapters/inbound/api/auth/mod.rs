@@ -16,7 +16,7 @@ use crate::adapters::inbound::api::quota::Client;
 use crate::adapters::inbound::api::state::{App, Services};
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::observe::traffic::Shed;
+use crate::adapters::observe::traffic::ShedReason;
 use crate::core::domain::ids::CustomerId;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::order_repository::Scope;
@@ -74,7 +74,7 @@ impl Services {
     fn spend(&self, client: Client<'_>) -> Result<(), Problem> {
         let Some(quotas) = &self.quotas else { return Ok(()) };
         quotas.spend(client).map_err(|wait| {
-            self.traffic.shed(Shed::RateLimit);
+            self.traffic.shed(ShedReason::RateLimit);
             Problem::new(Code::RateLimited).retry_after(Some(wait))
         })
     }

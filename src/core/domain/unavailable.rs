@@ -34,9 +34,35 @@ impl fmt::Display for System {
     }
 }
 
-/// Why there is no answer.
+/// Why there is no answer, by what the caller may do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Cause {
+    /// Certainly without effect: going elsewhere or queueing is safe.
+    #[error(transparent)]
+    NotExecuted(#[from] NotExecuted),
+    /// May have happened: resolve it, never repeat it elsewhere.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+}
+
+/// Why a call certainly had no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum NotExecuted {
+    /// A guard of ours refused it before anything was sent.
+    #[error(transparent)]
+    Shed(#[from] Shed),
+    #[error("no connection")]
+    Unreachable,
+    #[error("the partner asks to slow down")]
+    Throttled,
+    /// 404, 405 or a redirect of a payment call: a wrong address or a foreign proxy.
+    #[error("the partner does not serve this address")]
+    Misdirected,
+}
+
+/// Which guard refused a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Shed {
     #[error("circuit breaker is open")]
     BreakerOpen,
     #[error("circuit breaker is half-open and all its probes are taken")]
@@ -45,17 +71,15 @@ pub enum Cause {
     ForcedOpen,
     #[error("too many calls in flight")]
     BulkheadFull,
-    #[error("no place became free within the wait")]
+    #[error("no permit became free within the wait")]
     BulkheadWait,
     #[error("too little time left to start the call")]
     DeadlineTooShort,
-    #[error("no connection")]
-    Unreachable,
-    #[error("the partner asks to slow down")]
-    Throttled,
-    /// 404, 405 or a redirect of a payment call: a wrong address or a foreign proxy.
-    #[error("the partner does not serve this address")]
-    Misdirected,
+}
+
+/// Why nobody knows whether a call had an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Unknown {
     #[error("no answer within the call's time limit")]
     TimedOut,
     /// The caller's own deadline cut the call short: not the partner's fault.
@@ -71,43 +95,29 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Whether the call certainly had no effect, so that going elsewhere or queueing is safe.
-    /// Everything else may have happened: resolve it, never repeat it elsewhere.
+    /// A stable word for metrics, logs and stored evidence.
     #[must_use]
-    pub const fn not_executed(self) -> bool {
+    pub const fn as_str(self) -> &'static str {
         match self {
-            Self::BreakerOpen
-            | Self::ProbesTaken
-            | Self::ForcedOpen
-            | Self::BulkheadFull
-            | Self::BulkheadWait
-            | Self::DeadlineTooShort
-            | Self::Unreachable
-            | Self::Throttled
-            | Self::Misdirected => true,
-            Self::TimedOut
-            | Self::DeadlinePassed
-            | Self::Broken
-            | Self::PartnerFailed
-            | Self::Unreadable => false,
+            Self::NotExecuted(why) => why.as_str(),
+            Self::Unknown(why) => why.as_str(),
         }
     }
+}
 
-    /// Whether the refusal was ours, made before anything was sent.
+impl NotExecuted {
     #[must_use]
-    pub const fn shed(self) -> bool {
-        matches!(
-            self,
-            Self::BreakerOpen
-                | Self::ProbesTaken
-                | Self::ForcedOpen
-                | Self::BulkheadFull
-                | Self::BulkheadWait
-                | Self::DeadlineTooShort
-        )
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Shed(by) => by.as_str(),
+            Self::Unreachable => "unreachable",
+            Self::Throttled => "throttled",
+            Self::Misdirected => "misdirected",
+        }
     }
+}
 
-    /// A stable word for metrics, logs and stored evidence.
+impl Shed {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -117,15 +127,26 @@ impl Cause {
             Self::BulkheadFull => "bulkhead_full",
             Self::BulkheadWait => "bulkhead_wait",
             Self::DeadlineTooShort => "deadline_too_short",
-            Self::Unreachable => "unreachable",
-            Self::Throttled => "throttled",
-            Self::Misdirected => "misdirected",
+        }
+    }
+}
+
+impl Unknown {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
             Self::TimedOut => "timeout",
             Self::DeadlinePassed => "deadline_passed",
             Self::Broken => "broken",
             Self::PartnerFailed => "partner_failed",
             Self::Unreadable => "unreadable",
         }
+    }
+}
+
+impl From<Shed> for Cause {
+    fn from(by: Shed) -> Self {
+        Self::NotExecuted(by.into())
     }
 }
 
@@ -145,8 +166,8 @@ impl NoAnswer {
     }
 }
 
-impl From<Cause> for NoAnswer {
-    fn from(cause: Cause) -> Self {
-        Self::new(cause)
+impl<C: Into<Cause>> From<C> for NoAnswer {
+    fn from(cause: C) -> Self {
+        Self::new(cause.into())
     }
 }
