@@ -25,7 +25,7 @@ const fn room(
 const HOUSE: &[Room] = &[
     // the core knows nobody; its rooms stand one above the other, and a name goes down, never up
     room("core::domain", &[], &["thiserror", "serde", "uuid", "time"]),
-    room("core::payment", &["core::domain"], &["thiserror"]),
+    room("core::payment", &["core::domain"], &["thiserror", "uuid"]),
     room("core::ports", &["core::domain", "core::payment"], &["async_trait", "thiserror", "tokio::time"]),
     room("core::engine", &["core::domain", "core::payment", "core::ports"], &["thiserror", "tracing", "tokio::sync", "tokio::time", "tokio_util::task"]),
     room("core::use_cases", &["core"], &["async_trait", "thiserror", "tracing", "tokio::sync", "tokio::time", "tokio::select", "futures_util"]),

@@ -8,6 +8,7 @@
 
 pub mod aggregate;
 pub mod policy;
+pub mod refund;
 pub mod registration;
 pub mod report;
 pub mod task;
