@@ -17,7 +17,7 @@ use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{Lease, Task, TaskKind, TaskState};
 use order_service::core::ports::order_repository::{
-    Also, ClaimRequest, LoadOptions, OrderStore, Placed, Scope,
+    ClaimRequest, LoadOptions, OrderStore, Placed, Scope, SideWrites,
 };
 use std::io::Write;
 use std::sync::Arc;
@@ -54,11 +54,11 @@ async fn run(name: &str, url: &str) {
         measure(name, "place, register, finish", callers, &store, |store| async move {
             let id = place(&*store).await;
             store
-                .change(id, LoadOptions::OrderAggregate, Box::new(move |d, _| begin(d)))
+                .change(id, LoadOptions::Aggregate, Box::new(move |d, _| begin(d)))
                 .await
                 .expect("begun");
             store
-                .change(id, LoadOptions::OrderAggregate, Box::new(|d, _| finish(d)))
+                .change(id, LoadOptions::Aggregate, Box::new(|d, _| finish(d)))
                 .await
                 .expect("finished");
         })
@@ -162,7 +162,7 @@ async fn place(store: &dyn OrderStore) -> OrderId {
 }
 
 /// What confirming commits before the call: a running task and the intent.
-fn begin(aggregate: &mut OrderAggregate) -> Also {
+fn begin(aggregate: &mut OrderAggregate) -> SideWrites {
     let (id, now) = (aggregate.order.id, aggregate.order.created_at);
     let number = ProviderNumber::new("B", id, 1);
     let amount = aggregate.order.total;
@@ -174,18 +174,18 @@ fn begin(aggregate: &mut OrderAggregate) -> Also {
         until: now + Duration::from_secs(60),
     };
     aggregate.tasks.push(Task { lease: Some(lease), ..task(id, now) });
-    Also::default()
+    SideWrites::default()
 }
 
 /// And what it commits after the answer.
-fn finish(aggregate: &mut OrderAggregate) -> Also {
+fn finish(aggregate: &mut OrderAggregate) -> SideWrites {
     aggregate.order.status = OrderStatus::AwaitingPayment;
     aggregate.registrations[0].state = RegistrationState::Live;
     aggregate.registrations[0].form_url = Some("https://pay.example/form?id=1".to_owned());
     aggregate.tasks[0].state = TaskState::Succeeded;
     aggregate.tasks[0].lease = None;
     aggregate.tasks[0].result = Some((Provider::Sber, 1));
-    Also::default()
+    SideWrites::default()
 }
 
 fn task(order_id: OrderId, now: Timestamp) -> Task {
@@ -203,7 +203,6 @@ fn task(order_id: OrderId, now: Timestamp) -> Task {
         lease: None,
         result: None,
         error: None,
-        refund: None,
         trace: None,
         return_url: None,
         version: 1,

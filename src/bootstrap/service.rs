@@ -20,8 +20,8 @@ use crate::adapters::outbound::process::{SystemEntropy, WallClock};
 use crate::adapters::outbound::storage;
 use crate::config::{Config, EmptyOn, ReadinessExternal};
 use crate::core::domain::unavailable::System;
+use crate::core::engine::Engine;
 use crate::core::engine::gateway::PaymentGateway;
-use crate::core::engine::run::RunTasks;
 use crate::core::engine::task_watch::TaskWatch;
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::Events;
@@ -50,7 +50,7 @@ struct Parts {
     store: Arc<dyn OrderStore>,
     metrics: Arc<Metrics>,
     partners: Partners,
-    tasks: Arc<RunTasks>,
+    engine: Arc<Engine>,
     watch: Arc<TaskWatch>,
     probes: Vec<Arc<dyn SystemHealth>>,
     lifecycle: Arc<Lifecycle>,
@@ -128,18 +128,20 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
     store.release_leases(&config.payment.instance).await.context("leases cannot be released")?;
     let partners = Partners::connect(&config, &metrics)?;
     let watch = Arc::new(TaskWatch::default());
-    let tasks = Arc::new(RunTasks {
+    let (runs, stop) = (TaskTracker::new(), CancellationToken::new());
+    let engine = Arc::new(Engine {
         store: Arc::clone(&store),
-        router: PaymentGateway::new(partners.payments.clone()),
+        gateway: PaymentGateway::new(partners.payments.clone()),
         policy: Arc::new(config.payment.clone()),
         entropy: entropy(),
         events: Arc::clone(&metrics) as Arc<dyn Events>,
         watch: Arc::clone(&watch),
+        runs: runs.clone(),
     });
     let probes = probes(&config, &metrics)?;
     let lifecycle = Arc::new(Lifecycle::default());
-    let (detached, stop) = (TaskTracker::new(), CancellationToken::new());
-    Ok(Parts { config, store, metrics, partners, tasks, watch, probes, lifecycle, detached, stop })
+    let detached = runs;
+    Ok(Parts { config, store, metrics, partners, engine, watch, probes, lifecycle, detached, stop })
 }
 
 fn probes(config: &Config, metrics: &Metrics) -> anyhow::Result<Vec<Arc<dyn SystemHealth>>> {
@@ -204,7 +206,7 @@ fn desk(parts: &Parts, readiness: Arc<Readiness>) -> Arc<Desk> {
     let (metrics, store) = (Arc::clone(&parts.metrics), Arc::clone(&parts.store));
     Arc::new(Desk {
         systems: parts.partners.controls.clone(),
-        operate_tasks: OperateTasks { tasks: Arc::clone(&parts.tasks) },
+        operate_tasks: OperateTasks { engine: Arc::clone(&parts.engine) },
         detached: parts.detached.clone(),
         metrics: Box::new(move |exposition| {
             let (metrics, store) = (Arc::clone(&metrics), Arc::clone(&store));
@@ -224,7 +226,7 @@ fn desk(parts: &Parts, readiness: Arc<Readiness>) -> Arc<Desk> {
 
 fn use_cases(parts: &Parts) -> UseCases {
     let store = || Arc::clone(&parts.store);
-    let tasks = || Arc::clone(&parts.tasks);
+    let engine = || Arc::clone(&parts.engine);
     UseCases {
         place_order: PlaceOrder {
             catalog: Arc::clone(&parts.partners.catalog),
@@ -235,9 +237,9 @@ fn use_cases(parts: &Parts) -> UseCases {
             max_price_age: parts.config.max_price_age,
         },
         show_order: ShowOrder { store: store() },
-        confirm_order: ConfirmOrder { tasks: tasks() },
-        cancel_order: CancelOrder { tasks: tasks() },
-        refund_order: RefundOrder { tasks: tasks() },
+        confirm_order: ConfirmOrder { engine: engine() },
+        cancel_order: CancelOrder { engine: engine() },
+        refund_order: RefundOrder { engine: engine() },
         poll_task: PollTask { store: store(), watch: Arc::clone(&parts.watch) },
         show_product: ShowProduct {
             catalog: Arc::clone(&parts.partners.catalog),
@@ -249,7 +251,7 @@ fn use_cases(parts: &Parts) -> UseCases {
             only_not_executed: parts.config.recommendations_empty_on == EmptyOn::NotExecuted,
         },
         receive_callback: ReceiveCallback {
-            tasks: tasks(),
+            engine: engine(),
             clock: clock(),
             unsigned: UnsignedHints::default(),
         },
@@ -258,7 +260,7 @@ fn use_cases(parts: &Parts) -> UseCases {
 
 fn worker(parts: &Parts) -> Worker {
     Worker {
-        tasks: Arc::clone(&parts.tasks),
+        engine: Arc::clone(&parts.engine),
         events: events(parts),
         workers: parts.config.worker.workers,
         poll_interval: parts.config.worker.poll_interval,

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 pub fn admin(shop: &Shop, token: Option<&str>) -> Router {
     router(&Arc::new(Desk {
         systems: shop.guards.iter().map(|guards| guards.clone() as _).collect(),
-        operate_tasks: OperateTasks { tasks: shop.tasks.clone() },
+        operate_tasks: OperateTasks { engine: shop.engine.clone() },
         detached: TaskTracker::new(),
         metrics: Box::new(|exposition| {
             Box::pin(async move {

@@ -16,8 +16,8 @@ use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::domain::unavailable::System;
+use order_service::core::engine::Engine;
 use order_service::core::engine::gateway::PaymentGateway;
-use order_service::core::engine::run::RunTasks;
 use order_service::core::engine::task_watch::TaskWatch;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::policy::PaymentPolicy;
@@ -26,7 +26,7 @@ use order_service::core::payment::task::TaskState;
 use order_service::core::ports::clock::{Clock, Entropy};
 use order_service::core::ports::events::{Events, Unheard};
 use order_service::core::ports::order_repository::{
-    Also, LoadOptions, OrderStore, TxContext, decide,
+    LoadOptions, OrderStore, SideWrites, TxContext, decide,
 };
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::use_cases::cancel_order::CancelOrder;
@@ -58,7 +58,7 @@ pub struct Shop {
     pub counter: Arc<Counter>,
     pub lifecycle: Arc<Lifecycle>,
     pub readiness: Arc<Readiness>,
-    pub tasks: Arc<RunTasks>,
+    pub engine: Arc<Engine>,
 }
 
 /// What a test may want otherwise.
@@ -145,7 +145,7 @@ impl Shop {
             recommender: recommender.clone(),
             payments: vec![sber.clone(), odnakassa.clone()],
         };
-        let (can, tasks) = use_cases(&outside, partners, wishes);
+        let (can, engine) = use_cases(&outside, partners, wishes);
         let Outside { clock, entropy, events, .. } = outside;
         let services = Services {
             store: store.clone(),
@@ -172,7 +172,7 @@ impl Shop {
             counter,
             lifecycle,
             readiness,
-            tasks,
+            engine,
         }
     }
 
@@ -233,10 +233,10 @@ impl Shop {
         let store: &dyn OrderStore = &*self.store;
         let change = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
             change(aggregate, scene.now);
-            ((), Also::default())
+            ((), SideWrites::default())
         };
         let id = OrderId::parse(id).unwrap();
-        decide(store, id, LoadOptions::OrderAggregate, change).await.unwrap().unwrap();
+        decide(store, id, LoadOptions::Aggregate, change).await.unwrap().unwrap();
     }
 }
 
@@ -280,16 +280,17 @@ struct Partners {
     payments: Vec<Arc<dyn PaymentPort>>,
 }
 
-fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> (UseCases, Arc<RunTasks>) {
+fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> (UseCases, Arc<Engine>) {
     let Outside { store, clock, entropy, events } = outside;
     let watch = Arc::<TaskWatch>::default();
-    let tasks = Arc::new(RunTasks {
+    let engine = Arc::new(Engine {
         store: store.clone(),
-        router: PaymentGateway::new(partners.payments),
+        gateway: PaymentGateway::new(partners.payments),
         policy: Arc::new(policy(wishes)),
         entropy: entropy.clone(),
         events: events.clone(),
         watch: watch.clone(),
+        runs: TaskTracker::new(),
     });
     let can = UseCases {
         place_order: PlaceOrder {
@@ -301,9 +302,9 @@ fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> (UseCases
             max_price_age: Duration::from_secs(600),
         },
         show_order: ShowOrder { store: store.clone() },
-        confirm_order: ConfirmOrder { tasks: tasks.clone() },
-        cancel_order: CancelOrder { tasks: tasks.clone() },
-        refund_order: RefundOrder { tasks: tasks.clone() },
+        confirm_order: ConfirmOrder { engine: engine.clone() },
+        cancel_order: CancelOrder { engine: engine.clone() },
+        refund_order: RefundOrder { engine: engine.clone() },
         poll_task: PollTask { store: store.clone(), watch },
         show_product: ShowProduct { catalog: partners.catalog, events: events.clone() },
         recommend: Recommend {
@@ -312,12 +313,12 @@ fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> (UseCases
             only_not_executed: true,
         },
         receive_callback: ReceiveCallback {
-            tasks: tasks.clone(),
+            engine: engine.clone(),
             clock: clock.clone(),
             unsigned: UnsignedHints::default(),
         },
     };
-    (can, tasks)
+    (can, engine)
 }
 
 fn policy(wishes: Wishes) -> PaymentPolicy {

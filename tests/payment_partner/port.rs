@@ -6,13 +6,13 @@ use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::ProviderNumber;
+use order_service::core::domain::unavailable::PaymentSystemUnavailableError;
 use order_service::core::domain::unavailable::{NotExecuted, Shed, System, Unknown};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::events::{Event, Events};
 use order_service::core::ports::payment::{
-    Concern, PaymentError, PaymentPort, PaymentRef, PaymentSystemUnavailableError, RefundOrder,
-    RegisterOrder, Rejection,
+    Concern, PaymentError, PaymentPort, PaymentRef, RefundOrder, RegisterOrder, Rejection,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

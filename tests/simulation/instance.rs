@@ -10,8 +10,8 @@ use order_service::adapters::inbound::worker::Worker;
 use order_service::core::domain::ids::{InstanceId, ProductId};
 use order_service::core::domain::money::Money;
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::engine::Engine;
 use order_service::core::engine::gateway::PaymentGateway;
-use order_service::core::engine::run::RunTasks;
 use order_service::core::engine::task_watch::TaskWatch;
 use order_service::core::payment::policy::PaymentPolicy;
 use order_service::core::ports::call::Call;
@@ -113,51 +113,57 @@ impl Instance {
             let port = Arc::new(SimPort::new(world, &life, *provider));
             MutantPort::around(world.options.mutant, port) as Arc<dyn PaymentPort>
         });
-        let tasks = Arc::new(RunTasks {
+        let runs = TaskTracker::new();
+        let engine = Arc::new(Engine {
             store: Arc::clone(&store),
-            router: PaymentGateway::new(ports.collect()),
+            gateway: PaymentGateway::new(ports.collect()),
             policy: Arc::new(policy),
             entropy: Arc::new(Dice::new(world.seed, name, dice.below(usize::MAX))),
             events: Arc::new(Unheard),
             watch: Arc::new(TaskWatch::default()),
+            runs: runs.clone(),
         });
         world.chronicle.note(|| format!("{name} starts"));
         while store.release_leases(&id).await.is_err() {
             sleep(Duration::from_secs(1)).await;
         }
-        let instance = Self::wire(life, tasks, world.clock(place));
+        let instance = Self::wire(life, engine, world.clock(place));
         instance.work(world);
         Arc::new(instance)
     }
 
-    fn wire(life: Arc<Life>, tasks: Arc<RunTasks>, clock: Arc<dyn Clock>) -> Self {
+    fn wire(life: Arc<Life>, engine: Arc<Engine>, clock: Arc<dyn Clock>) -> Self {
         Self {
             life,
             place: PlaceOrder {
                 catalog: Arc::new(OnePrice),
-                store: Arc::clone(&tasks.store),
+                store: Arc::clone(&engine.store),
                 clock: Arc::clone(&clock),
-                entropy: Arc::clone(&tasks.entropy),
-                events: Arc::clone(&tasks.events),
+                entropy: Arc::clone(&engine.entropy),
+                events: Arc::clone(&engine.events),
                 max_price_age: Duration::from_secs(600),
             },
-            confirm: ConfirmOrder { tasks: Arc::clone(&tasks) },
-            cancel: CancelOrder { tasks: Arc::clone(&tasks) },
-            refund: RefundOrder { tasks: Arc::clone(&tasks) },
-            poll: PollTask { store: Arc::clone(&tasks.store), watch: Arc::clone(&tasks.watch) },
-            show: ShowOrder { store: Arc::clone(&tasks.store) },
-            operate: OperateTasks { tasks: Arc::clone(&tasks) },
-            receive: ReceiveCallback { tasks, clock, unsigned: UnsignedHints::default() },
+            confirm: ConfirmOrder { engine: Arc::clone(&engine) },
+            cancel: CancelOrder { engine: Arc::clone(&engine) },
+            refund: RefundOrder { engine: Arc::clone(&engine) },
+            poll: PollTask { store: Arc::clone(&engine.store), watch: Arc::clone(&engine.watch) },
+            show: ShowOrder { store: Arc::clone(&engine.store) },
+            operate: OperateTasks { engine: Arc::clone(&engine) },
+            receive: ReceiveCallback {
+                engine: Arc::clone(&engine),
+                clock,
+                unsigned: UnsignedHints::default(),
+            },
             stop: CancellationToken::new(),
-            tracker: TaskTracker::new(),
+            tracker: engine.runs.clone(),
         }
     }
 
     fn work(&self, world: &World) {
-        let tasks = Arc::clone(&self.receive.tasks);
+        let engine = Arc::clone(&self.receive.engine);
         let worker = Worker {
-            events: Arc::clone(&tasks.events),
-            tasks,
+            events: Arc::clone(&engine.events),
+            engine,
             workers: world.plan.workers,
             poll_interval: if world.healed() { CALM_POLL } else { world.plan.worker_poll },
             tracker: self.tracker.clone(),
@@ -190,8 +196,8 @@ impl Instance {
             // Whether or not all runs have ended in time.
             _ = timeout(SHUTDOWN, self.tracker.wait()) => {}
         }
-        let owner = &self.receive.tasks.policy.instance;
-        let released = self.receive.tasks.store.release_leases(owner);
+        let owner = &self.receive.engine.policy.instance;
+        let released = self.receive.engine.store.release_leases(owner);
         tokio::select! {
             biased;
             () = self.life.died() => {}

@@ -6,7 +6,9 @@ use super::bank::{Bank, Payment, Standing};
 use super::port::exact;
 use super::world::World;
 use order_service::core::domain::ids::OrderId;
+use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::refund::{Refund, RefundState};
 use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
 use order_service::core::ports::order_repository::{OrderQuery, OrderStore, Scope};
@@ -117,15 +119,15 @@ pub async fn judge(world: &World) {
 }
 
 fn judge_task(world: &World, task: &Task) {
-    let name = world.task_name(task.id);
     if task.state == TaskState::Review {
+        let name = world.task_name(task.id);
         world.records().tally.reviews += 1;
         let order = world.order_of(&task.order_id.to_base32());
         let odd = payments_of(world, order).iter().any(|payment| !exact(payment));
         let old = task.updated_at >= task.deadline;
         let justified = match task.error {
             Some(TaskError::LeaseLost) => task.lost_leases >= POISON,
-            Some(TaskError::OutcomeUnknown) => old,
+            Some(TaskError::OutcomeUnknown) => old || keyless_refund(world, task),
             Some(TaskError::Mismatch) => odd,
             Some(_) | None => false,
         };
@@ -134,30 +136,41 @@ fn judge_task(world: &World, task: &Task) {
             world.chronicle.violated("a person is asked for a reason", what);
         }
     }
-    if task.kind == TaskKind::RefundPayment {
-        judge_refund(world, task, &name);
-    }
 }
 
-/// A refund has the effect that its task tells of.
-fn judge_refund(world: &World, task: &Task, name: &str) {
-    let id = format!("R{}", task.id);
-    let refunds: Vec<i64> = world
+/// A refund in doubt at a bank that knows no keys for them: nothing but a person can tell.
+fn keyless_refund(world: &World, task: &Task) -> bool {
+    let sber = task.result.is_some_and(|(provider, _)| provider == Provider::Sber);
+    task.kind == TaskKind::RefundPayment && sber && !world.plan.refund_key
+}
+
+/// A refund has the effect that its row and its task tell of.
+fn judge_refund(world: &World, refund: &Refund, task: Option<&Task>) {
+    let key = refund.key.as_str();
+    let given: Vec<i64> = world
         .banks()
         .iter()
         .flat_map(|bank| bank.ledger().values().flat_map(|p| p.refunds.clone()).collect::<Vec<_>>())
-        .filter(|(refund, _)| *refund == id)
+        .filter(|(id, _)| *id == key)
         .map(|(_, minor)| minor)
         .collect();
-    let wanted = task.refund.map_or(0, |plan| plan.amount.minor());
-    let agrees = match task.state {
-        TaskState::Succeeded => refunds == [wanted],
-        TaskState::Failed | TaskState::Cancelled => refunds.is_empty(),
-        TaskState::Review | TaskState::Queued | TaskState::Running => refunds.len() <= 1,
+    let wanted = refund.amount.minor();
+    let agrees = match refund.state {
+        RefundState::Done => given == [wanted],
+        RefundState::Planned | RefundState::Refused | RefundState::Cancelled => given.is_empty(),
+        RefundState::Sent | RefundState::InDoubt | RefundState::Review => given.len() <= 1,
     };
-    if !agrees {
-        let what = format!("{name} {} of {wanted}, in truth {refunds:?}", task.state.as_str());
-        world.chronicle.violated("a refund is what its task says", what);
+    let told = match task.map(|task| task.state) {
+        Some(TaskState::Succeeded) => refund.state == RefundState::Done,
+        Some(TaskState::Failed | TaskState::Cancelled) => {
+            matches!(refund.state, RefundState::Refused | RefundState::Cancelled)
+        }
+        Some(TaskState::Review | TaskState::Queued | TaskState::Running) | None => true,
+    };
+    if !agrees || !told {
+        let task = task.map(|task| task.state.as_str());
+        let what = format!("{} of {wanted} ({task:?}), in truth {given:?}", refund.state.as_str());
+        world.chronicle.violated("a refund is what its row says", what);
     }
 }
 
@@ -186,6 +199,10 @@ fn judge_order(world: &World, aggregate: &OrderAggregate, tasks: &[&Task]) {
     if asked > keys {
         let what = format!("{asked} refunds by {keys} keys");
         world.chronicle.violated("I9 one key, one effect", what);
+    }
+    for refund in &aggregate.refunds {
+        let task = tasks.iter().find(|task| Some(task.id) == refund.task);
+        judge_refund(world, refund, task.copied());
     }
     let reviewed = tasks.iter().any(|task| task.state == TaskState::Review);
     for bank in world.banks() {

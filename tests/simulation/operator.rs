@@ -7,7 +7,7 @@ use super::faults::Fault;
 use super::instance::Instance;
 use super::world::World;
 use order_service::core::domain::provider::ProviderNumber;
-use order_service::core::payment::OperatorFinding;
+use order_service::core::payment::operator::OperatorFinding;
 use order_service::core::payment::registration::RegistrationState;
 use order_service::core::payment::task::{Reason, Task, TaskKind};
 use order_service::core::ports::order_repository::{OrderStore, Scope};

@@ -201,6 +201,10 @@ impl PaymentPort for SimPort {
         self.line.provider == Provider::OdnaKassa
     }
 
+    fn deduplicates_refunds(&self) -> bool {
+        self.provider() == Provider::OdnaKassa || self.world().plan.refund_key
+    }
+
     async fn register(
         &self,
         order: &RegisterOrder,

@@ -6,10 +6,8 @@ use order_service::core::domain::order::{Order, OrderStatus};
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::registration::{Ending, Registration, RegistrationState};
-use order_service::core::payment::task::{
-    Reason, RefundPlan, Task, TaskError, TaskKind, TaskState,
-};
-use order_service::core::ports::order_repository::{Also, LoadOptions, Scope, TxContext};
+use order_service::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
+use order_service::core::ports::order_repository::{LoadOptions, Scope, SideWrites, TxContext};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,14 +92,6 @@ fn full_task(task: Task) -> Task {
         lease: Some(lease("i-1", START + LATER)),
         result: Some((Provider::Sber, 1)),
         error: Some(TaskError::Mismatch),
-        refund: Some(RefundPlan {
-            amount: Money::rub(100).unwrap(),
-            before: Some(Money::rub(0).unwrap()),
-            sent_at: Some(START),
-            sends: 2,
-            taken: true,
-            unchanged: 4,
-        }),
         trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
         return_url: Some("https://shop.example/back".into()),
         ..task
@@ -210,9 +200,9 @@ pub async fn no_update_is_lost_when_many_change_one_order(world: World) {
         tokio::spawn(async move {
             let more = Box::new(|aggregate: &mut OrderAggregate, _: &_| {
                 aggregate.tasks[0].attempts += 1;
-                Also::default()
+                SideWrites::default()
             });
-            store.change(id, LoadOptions::OrderAggregate, more).await.unwrap()
+            store.change(id, LoadOptions::Aggregate, more).await.unwrap()
         })
     });
     for changing in many.collect::<Vec<_>>() {

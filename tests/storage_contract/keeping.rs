@@ -7,8 +7,8 @@ use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::TaskState;
 use order_service::core::ports::order_repository::{
-    Also, AuditEntry, IdempotencyKey, InboxEntry, KeptReply, LoadOptions, Scope, StorageError,
-    decide,
+    AuditEntry, IdempotencyKey, InboxEntry, KeptReply, LoadOptions, Scope, SideWrites,
+    StorageError, decide,
 };
 use std::time::Duration;
 
@@ -33,12 +33,12 @@ fn callback(event: Option<&str>) -> InboxEntry {
 }
 
 /// Cancels the order and keeps this with it.
-async fn cancel(world: &World, id: OrderId, also: Also) -> Result<Option<()>, StorageError> {
+async fn cancel(world: &World, id: OrderId, also: SideWrites) -> Result<Option<()>, StorageError> {
     let decision = move |aggregate: &mut OrderAggregate, _: &_| {
         aggregate.order.status = OrderStatus::Cancelled;
         ((), also.clone())
     };
-    decide(&*world.store, id, LoadOptions::OrderAggregate, decision).await
+    decide(&*world.store, id, LoadOptions::Aggregate, decision).await
 }
 
 pub async fn the_first_reply_to_a_key_stays(world: World) {
@@ -52,7 +52,8 @@ pub async fn the_first_reply_to_a_key_stays(world: World) {
 
 pub async fn a_decision_whose_key_is_taken_is_undone(world: World) {
     let (first, second) = (world.placed("c-1").await.id, world.placed("c-1").await.id);
-    let with_reply = Also { reply: Some((key("k"), reply(b"mine"))), ..Also::default() };
+    let with_reply =
+        SideWrites { reply: Some((key("k"), reply(b"mine"))), ..SideWrites::default() };
     assert_eq!(cancel(&world, first, with_reply.clone()).await, Ok(Some(())));
     assert_eq!(world.store.find_reply(&key("k")).await, Ok(Some(reply(b"mine"))));
     assert_eq!(cancel(&world, second, with_reply).await, Err(StorageError::Unavailable));
@@ -67,7 +68,7 @@ pub async fn an_event_is_kept_once(world: World) {
     assert_eq!(world.store.keep_orphan(callback(None)).await, Ok(true));
     // With a decision, the repeat is dropped and the decision holds.
     let id = world.placed("c-1").await.id;
-    let with_callback = Also { inbox: Some(callback(Some("e-1"))), ..Also::default() };
+    let with_callback = SideWrites { inbox: Some(callback(Some("e-1"))), ..SideWrites::default() };
     assert_eq!(cancel(&world, id, with_callback).await, Ok(Some(())));
     assert_eq!(world.aggregate(id).await.order.status, OrderStatus::Cancelled);
 }
@@ -79,10 +80,10 @@ pub async fn what_an_operator_did_is_committed_with_it(world: World) {
         task_id: Some(task.id),
         reason: "asked by the customer".into(),
     };
-    let also = Also { audit: Some(audit), ..Also::default() };
+    let also = SideWrites { audit: Some(audit), ..SideWrites::default() };
     assert_eq!(cancel(&world, task.order_id, also).await, Ok(Some(())));
     let nobody = order("c-1").id;
-    assert_eq!(cancel(&world, nobody, Also::default()).await, Ok(None));
+    assert_eq!(cancel(&world, nobody, SideWrites::default()).await, Ok(None));
 }
 
 pub async fn old_tasks_and_keys_are_pruned(world: World) {

@@ -7,7 +7,7 @@ use order_service::core::domain::order::Order;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::TaskState;
 use order_service::core::ports::order_repository::{
-    Also, Decide, Hint, IdempotencyKey, KeyedOrder, LoadOptions, OrderStore, Placed, Scope,
+    Decide, Hint, IdempotencyKey, KeyedOrder, LoadOptions, OrderStore, Placed, Scope, SideWrites,
     StorageError,
 };
 use sqlx::{Connection, Executor, PgConnection};
@@ -57,7 +57,7 @@ async fn open_transactions(world: &World) -> i64 {
 fn one_more() -> Decide {
     Box::new(|aggregate, _| {
         aggregate.tasks[0].attempts += 1;
-        Also::default()
+        SideWrites::default()
     })
 }
 
@@ -67,11 +67,7 @@ async fn a_lost_commit_is_found_out_and_never_repeated(world: World) {
     let id = world.queued(None).await.order_id;
     for (done, cut) in [Cut::After, Cut::Before, Cut::After, Cut::Before].into_iter().enumerate() {
         proxy.cut(cut);
-        assert_eq!(
-            store.change(id, LoadOptions::OrderAggregate, one_more()).await,
-            Ok(true),
-            "{cut:?}"
-        );
+        assert_eq!(store.change(id, LoadOptions::Aggregate, one_more()).await, Ok(true), "{cut:?}");
         assert!(proxy.has_cut());
         let attempts = usize::try_from(world.aggregate(id).await.tasks[0].attempts).unwrap();
         assert_eq!(attempts, done + 1, "{cut:?}");
@@ -127,9 +123,9 @@ async fn killed_connections_are_replaced(world: World) {
         let many: Vec<_> = (0..10)
             .map(|_| {
                 let store = Arc::clone(&world.store);
-                tokio::spawn(async move {
-                    store.change(id, LoadOptions::OrderAggregate, one_more()).await
-                })
+                tokio::spawn(
+                    async move { store.change(id, LoadOptions::Aggregate, one_more()).await },
+                )
             })
             .collect();
         for changing in many {
@@ -144,12 +140,12 @@ async fn a_held_lock_is_unavailable_in_time_and_leaves_nothing_open(world: World
     let store = world.another(&world.url, Duration::from_millis(300)).await;
     let mut holder = admin(&world).await;
     holder.execute("BEGIN; SELECT * FROM orders FOR UPDATE").await.unwrap();
-    let refused = store.change(id, LoadOptions::OrderAggregate, one_more()).await;
+    let refused = store.change(id, LoadOptions::Aggregate, one_more()).await;
     assert_eq!(refused, Err(StorageError::Unavailable));
     assert!(store.aggregate(id, &Scope::Anyone).await.unwrap().is_some(), "reads go on");
     holder.execute("ROLLBACK").await.unwrap();
     while open_transactions(&world).await > 0 {}
-    assert_eq!(store.change(id, LoadOptions::OrderAggregate, one_more()).await, Ok(true));
+    assert_eq!(store.change(id, LoadOptions::Aggregate, one_more()).await, Ok(true));
     assert_eq!(world.aggregate(id).await.tasks[0].attempts, 1);
 }
 
@@ -161,9 +157,9 @@ async fn callers_without_a_connection_are_counted(world: World) {
     let callers: Vec<_> = (0..5)
         .map(|_| {
             let store = Arc::clone(&store);
-            tokio::spawn(async move {
-                store.change(order, LoadOptions::OrderAggregate, one_more()).await
-            })
+            tokio::spawn(
+                async move { store.change(order, LoadOptions::Aggregate, one_more()).await },
+            )
         })
         .collect();
     let seen = || (store.connections().used, store.connections().waiting);
@@ -180,7 +176,7 @@ async fn callers_without_a_connection_are_counted(world: World) {
 async fn callers_that_go_away_leave_no_transaction_open(world: World) {
     let id = world.queued(None).await.order_id;
     for _ in 0..100 {
-        let mut leaving = Box::pin(world.store.change(id, LoadOptions::OrderAggregate, one_more()));
+        let mut leaving = Box::pin(world.store.change(id, LoadOptions::Aggregate, one_more()));
         for _ in 0..fastrand::u8(1..9) {
             tokio::select! { biased; _ = &mut leaving => break, () = tokio::task::yield_now() => {} }
         }

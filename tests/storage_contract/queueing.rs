@@ -5,13 +5,13 @@ use order_service::core::domain::ids::OrderId;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::{Reason, TaskKind, TaskState};
 use order_service::core::ports::order_repository::{
-    Also, LoadOptions, OrderStore, TxContext, decide,
+    LoadOptions, OrderStore, SideWrites, TxContext, decide,
 };
 use std::sync::Arc;
 use std::time::Duration;
 
 async fn waiting(store: &dyn OrderStore, id: OrderId, up_to: u64) -> u64 {
-    let count = |_: &mut OrderAggregate, scene: &TxContext| (scene.waiting, Also::default());
+    let count = |_: &mut OrderAggregate, scene: &TxContext| (scene.waiting, SideWrites::default());
     decide(store, id, LoadOptions::QueueLength { up_to }, count).await.unwrap().unwrap().unwrap()
 }
 
@@ -83,7 +83,7 @@ pub async fn a_queue_of_five_takes_five_of_many_at_once(world: World) {
                 if free {
                     aggregate.tasks.push(task(id, TaskKind::RegisterPayment, START));
                 }
-                (free, Also::default())
+                (free, SideWrites::default())
             };
             decide(&*store, id, LoadOptions::QueueLength { up_to: 5 }, join).await.unwrap().unwrap()
         });

@@ -7,7 +7,7 @@ use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::{TaskKind, TaskState};
-use order_service::core::ports::order_repository::{Also, LoadOptions, StorageError};
+use order_service::core::ports::order_repository::{LoadOptions, SideWrites, StorageError};
 use std::sync::Arc;
 
 /// Nothing of the decision holds, also not the part that would have been allowed.
@@ -99,9 +99,9 @@ pub async fn a_wrong_decision_harms_no_neighbour(world: World) {
                 if wrong {
                     aggregate.tasks.push(task(id, TaskKind::SyncPayment, START));
                 }
-                Also::default()
+                SideWrites::default()
             });
-            store.change(id, LoadOptions::OrderAggregate, decision).await
+            store.change(id, LoadOptions::Aggregate, decision).await
         }));
     }
     let deciding: Vec<_> =

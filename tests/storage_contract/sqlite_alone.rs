@@ -4,7 +4,7 @@ use crate::world::{World, claim, order};
 use order_service::adapters::outbound::storage::{Settings, connect, migrate};
 use order_service::core::domain::ids::OrderId;
 use order_service::core::payment::OrderAggregate;
-use order_service::core::ports::order_repository::{Also, LoadOptions, Scope, StorageError};
+use order_service::core::ports::order_repository::{LoadOptions, Scope, SideWrites, StorageError};
 use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -71,9 +71,9 @@ async fn two_processes_on_one_file_lose_no_update() {
         tokio::spawn(async move {
             let more = Box::new(|aggregate: &mut OrderAggregate, _: &_| {
                 aggregate.tasks[0].attempts += 1;
-                Also::default()
+                SideWrites::default()
             });
-            store.change(id, LoadOptions::OrderAggregate, more).await.unwrap()
+            store.change(id, LoadOptions::Aggregate, more).await.unwrap()
         })
     });
     for changing in many.collect::<Vec<_>>() {

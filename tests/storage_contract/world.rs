@@ -13,7 +13,8 @@ use order_service::core::payment::registration::{Registration, RegistrationState
 use order_service::core::payment::task::{Lease, Task, TaskKind, TaskState};
 use order_service::core::ports::clock::Clock;
 use order_service::core::ports::order_repository::{
-    Also, ClaimRequest, LoadOptions, OrderStore, Placed, Scope, StorageError, TxContext, decide,
+    ClaimRequest, LoadOptions, OrderStore, Placed, Scope, SideWrites, StorageError, TxContext,
+    decide,
 };
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use std::any::Any;
@@ -117,9 +118,9 @@ impl World {
     ) -> Result<Option<()>, StorageError> {
         let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
             change(aggregate, scene);
-            ((), Also::default())
+            ((), SideWrites::default())
         };
-        decide(&*self.store, id, LoadOptions::OrderAggregate, decision).await
+        decide(&*self.store, id, LoadOptions::Aggregate, decision).await
     }
 
     /// An order with one queued task, due at once.
@@ -207,7 +208,6 @@ pub fn task(order: OrderId, kind: TaskKind, run_at: Timestamp) -> Task {
         lease: None,
         result: None,
         error: None,
-        refund: None,
         trace: None,
         return_url: None,
         version: 1,

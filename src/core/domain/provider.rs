@@ -1,6 +1,7 @@
 //! The payment systems, and the numbers by which they know an order.
 
 use crate::core::domain::ids::OrderId;
+use crate::core::domain::unavailable::System;
 use std::fmt;
 
 /// A payment system.
@@ -24,6 +25,15 @@ impl Provider {
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|provider| provider.as_str() == word)
+    }
+}
+
+impl From<Provider> for System {
+    fn from(provider: Provider) -> Self {
+        match provider {
+            Provider::Sber => Self::Sber,
+            Provider::OdnaKassa => Self::OdnaKassa,
+        }
     }
 }
 

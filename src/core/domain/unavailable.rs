@@ -75,6 +75,9 @@ pub enum Shed {
     BulkheadWait,
     #[error("too little time left to start the call")]
     DeadlineTooShort,
+    /// Time passed between the commit of a call and the call itself: its lease might end under way.
+    #[error("too little of the lease left to start the call")]
+    LeaseTooShort,
 }
 
 /// Why nobody knows whether a call had an effect.
@@ -127,6 +130,7 @@ impl Shed {
             Self::BulkheadFull => "bulkhead_full",
             Self::BulkheadWait => "bulkhead_wait",
             Self::DeadlineTooShort => "deadline_too_short",
+            Self::LeaseTooShort => "lease_too_short",
         }
     }
 }
@@ -170,4 +174,14 @@ impl<C: Into<Cause>> From<C> for NoAnswer {
     fn from(cause: C) -> Self {
         Self::new(cause.into())
     }
+}
+
+/// A payment system that certainly did nothing: the one form in which the core hears of it, from the call
+/// to the client's 503.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("payment system {system} unavailable: {cause}")]
+pub struct PaymentSystemUnavailableError {
+    pub system: System,
+    pub cause: NotExecuted,
+    pub retry_after: Option<Duration>,
 }

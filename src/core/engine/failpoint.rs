@@ -44,7 +44,7 @@ impl Failpoint {
 /// Dies here, as by `kill -9`, when the environment variable `DIE_AT` of a debug build names this
 /// point.
 #[cfg(debug_assertions)]
-pub fn reach(point: Failpoint) {
+pub fn hit(point: Failpoint) {
     static FATAL: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
     let fatal = FATAL.get_or_init(|| std::env::var("DIE_AT").ok());
     if fatal.as_deref() == Some(point.as_str()) {
@@ -53,4 +53,4 @@ pub fn reach(point: Failpoint) {
 }
 
 #[cfg(not(debug_assertions))]
-pub const fn reach(_: Failpoint) {}
+pub const fn hit(_: Failpoint) {}

@@ -1,16 +1,18 @@
-//! The way to the payment systems: makes the call that a aggregate decided on, and says what became of
-//! it in the aggregate's words. Which provider is asked next is the aggregate's decision
-//! (`PAYMENT_PROVIDERS` in order, then the queue); this is the only place that knows the ports.
+//! The way to the payment systems: makes the call that was decided on, and says what became of it. Which
+//! provider is asked next is the aggregate's decision (`PAYMENT_PROVIDERS` in order, then the queue);
+//! this is the only place that calls the payment ports.
 
 use crate::core::domain::provider::Provider;
-use crate::core::domain::unavailable::{NotExecuted, Shed};
-use crate::core::payment::effect::{Action, Outcome, Step, Wait};
-use crate::core::payment::task::Reason;
+use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError};
+use crate::core::payment::context::ProviderPromises;
+use crate::core::payment::effect::{
+    CallKind, CallResult, ChangeResult, CompletedCall, ProviderCall, QueryResult, RegisterResult,
+};
 use crate::core::ports::call::Call;
 use crate::core::ports::deadline::Deadline;
 use crate::core::ports::payment::{
-    Capacity, Finding, PaymentError, PaymentPort, PaymentRef, PaymentSystemUnavailableError,
-    RefundOrder, RegisterOrder,
+    Capacity, Concern, Finding, PaymentError, PaymentPort, PaymentRef, RefundOrder, RegisterOrder,
+    Registered,
 };
 use crate::core::ports::trace::TraceParent;
 use std::sync::Arc;
@@ -19,33 +21,31 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct PaymentGateway {
     ports: Vec<Arc<dyn PaymentPort>>,
-    repeat_safe: Vec<Provider>,
-}
-
-/// What became of a step, and the fault behind it for logs, metrics and the client's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Performed {
-    pub outcome: Outcome,
-    pub unavailable: Option<PaymentSystemUnavailableError>,
-}
-
-impl From<Outcome> for Performed {
-    fn from(outcome: Outcome) -> Self {
-        Self { outcome, unavailable: None }
-    }
+    promises: Arc<ProviderPromises>,
 }
 
 impl PaymentGateway {
     #[must_use]
     pub fn new(ports: Vec<Arc<dyn PaymentPort>>) -> Self {
-        let safe = ports.iter().filter(|port| port.repeats_safely());
-        let repeat_safe = safe.map(|port| port.provider()).collect();
-        Self { ports, repeat_safe }
+        let that = |keeps: fn(&dyn PaymentPort) -> bool| {
+            let keeping = ports.iter().filter(|port| keeps(port.as_ref()));
+            keeping.map(|port| port.provider()).collect()
+        };
+        let promises = Arc::new(ProviderPromises {
+            repeat_registrations: that(|port| port.repeats_safely()),
+            deduplicate_refunds: that(|port| port.deduplicates_refunds()),
+            longest_step: ports
+                .iter()
+                .map(|port| longest_step(port.as_ref()))
+                .max()
+                .unwrap_or_default(),
+        });
+        Self { ports, promises }
     }
 
     #[must_use]
-    pub fn repeat_safe(&self) -> &[Provider] {
-        &self.repeat_safe
+    pub const fn promises(&self) -> &Arc<ProviderPromises> {
+        &self.promises
     }
 
     pub fn providers(&self) -> impl Iterator<Item = Provider> + '_ {
@@ -63,90 +63,96 @@ impl PaymentGateway {
             .map_or(Capacity { free: 0, retry_after: Duration::ZERO }, |port| port.capacity())
     }
 
-    /// No single call of any provider lasts longer.
-    #[must_use]
-    pub fn call_limit(&self) -> Duration {
-        self.ports.iter().map(|port| port.call_limit()).max().unwrap_or_default()
-    }
-
     /// Makes one call. A write is bounded by its own limit alone: a call that has begun is never cut
     /// short by the wish of a client.
-    pub async fn perform(
+    pub async fn call(
         &self,
-        step: &Step,
+        call: ProviderCall,
         trace: Option<TraceParent>,
         background: bool,
-    ) -> Performed {
-        let Some(port) = self.port(step.provider) else {
+    ) -> CompletedCall {
+        let Some(port) = self.port(call.target.provider) else {
             // A provider that is no longer configured: its registrations wait for its return.
-            let wait = Wait { reason: Reason::Retry, retry_after: None, too_late: false };
-            return Outcome::NotExecuted(wait).into();
+            let (system, cause) = (call.target.provider.into(), NotExecuted::Unreachable);
+            let error = PaymentSystemUnavailableError { system, cause, retry_after: None };
+            return call.not_executed(error);
         };
-        let mut call = Call::new(Deadline::after(port.call_limit() * 2), trace);
-        if background && step.action == Action::Query {
-            call = call.in_background();
+        let mut limits = Call::new(Deadline::after(longest_step(port.as_ref())), trace);
+        if background && call.only_asks() {
+            limits = limits.in_background();
         }
-        match act(port.as_ref(), step, &call).await {
-            Ok(outcome) => outcome.into(),
-            Err(fault) => fault.into(),
-        }
+        let result = make(port.as_ref(), &call, &limits).await;
+        call.completed(result)
     }
 }
 
-async fn act(port: &dyn PaymentPort, step: &Step, call: &Call) -> Result<Outcome, PaymentError> {
-    let payment = PaymentRef { number: step.number.clone(), external_id: step.external_id.clone() };
-    match &step.action {
-        Action::Register { return_url } => {
-            let (number, return_url) = (step.number.clone(), return_url.clone());
-            let order = RegisterOrder { number, amount: step.amount, return_url };
-            let made = port.register(&order, call).await?;
-            let (external_id, form_url) = (made.external_id, made.form_url);
-            Ok(Outcome::Registered { external_id, form_url, expires_at: made.expires_at })
-        }
-        Action::Query => Ok(match port.payment_status(&payment, call).await? {
-            Finding::Found(report) => Outcome::Found(report),
-            Finding::NotFound => Outcome::NotFound,
-        }),
-        Action::Cancel => port.cancel(&payment, call).await.map(|()| Outcome::Taken),
-        Action::Refund { amount, refund_id } => {
-            let refund = RefundOrder { payment, amount: *amount, refund_id: refund_id.clone() };
-            port.refund(&refund, call).await.map(|()| Outcome::Taken)
-        }
-    }
+/// A step may hold two calls: a question is repeated, and an answer may have to be looked into.
+fn longest_step(port: &dyn PaymentPort) -> Duration {
+    port.call_limit() * 2
 }
 
-impl From<PaymentError> for Performed {
-    fn from(fault: PaymentError) -> Self {
-        match fault {
-            PaymentError::NotExecuted(unavailable) => Self {
-                outcome: Outcome::NotExecuted(Wait {
-                    reason: reason_of(unavailable.cause),
-                    retry_after: unavailable.retry_after,
-                    too_late: unavailable.cause == Shed::DeadlineTooShort.into(),
-                }),
-                unavailable: Some(unavailable),
-            },
-            PaymentError::Unknown(_) => Outcome::Unknown.into(),
-            PaymentError::Duplicate => Outcome::Duplicate.into(),
-            PaymentError::Rejected(rejection) => {
-                use crate::core::ports::payment::Concern;
-                let concerns_account = rejection.concerns == Concern::Account;
-                Outcome::Refused { concerns_account }.into()
+async fn make(port: &dyn PaymentPort, call: &ProviderCall, limits: &Call) -> CallResult {
+    let target = &call.target;
+    let payment =
+        PaymentRef { number: target.number.clone(), external_id: target.external_id.clone() };
+    match &call.kind {
+        CallKind::Register { return_url } => {
+            let (number, return_url) = (target.number.clone(), return_url.clone());
+            let order = RegisterOrder { number, amount: target.amount, return_url };
+            CallResult::Register(port.register(&order, limits).await.into())
+        }
+        CallKind::Query { not_found } => CallResult::Query {
+            not_found: *not_found,
+            result: port.payment_status(&payment, limits).await.into(),
+        },
+        CallKind::Cancel => CallResult::Cancel(port.cancel(&payment, limits).await.into()),
+        CallKind::Refund { key, amount } => {
+            let refund_id = key.as_str().to_owned();
+            let refund = RefundOrder { payment, amount: *amount, refund_id };
+            CallResult::Refund {
+                key: key.clone(),
+                result: port.refund(&refund, limits).await.into(),
             }
         }
     }
 }
 
-/// The API's word for why a task waits.
-const fn reason_of(cause: NotExecuted) -> Reason {
-    match cause {
-        NotExecuted::Shed(Shed::BreakerOpen | Shed::ProbesTaken | Shed::ForcedOpen) => {
-            Reason::BreakerOpen
+impl From<Result<Registered, PaymentError>> for RegisterResult {
+    fn from(answer: Result<Registered, PaymentError>) -> Self {
+        match answer {
+            Ok(Registered { external_id, form_url, expires_at }) => {
+                Self::Registered { external_id, form_url, expires_at }
+            }
+            Err(PaymentError::NotExecuted(error)) => Self::NotExecuted(error),
+            Err(PaymentError::Unknown(_)) => Self::Unknown,
+            Err(PaymentError::Duplicate) => Self::Duplicate,
+            Err(PaymentError::Rejected(rejection)) => {
+                Self::Refused { concerns_account: rejection.concerns == Concern::Account }
+            }
         }
-        NotExecuted::Shed(Shed::BulkheadFull | Shed::BulkheadWait) => Reason::BulkheadFull,
-        NotExecuted::Shed(Shed::DeadlineTooShort)
-        | NotExecuted::Unreachable
-        | NotExecuted::Throttled
-        | NotExecuted::Misdirected => Reason::Retry,
+    }
+}
+
+impl From<Result<Finding, PaymentError>> for QueryResult {
+    fn from(answer: Result<Finding, PaymentError>) -> Self {
+        match answer {
+            Ok(Finding::Found(report)) => Self::Found(report),
+            Ok(Finding::NotFound) => Self::NotFound,
+            Err(PaymentError::NotExecuted(error)) => Self::NotExecuted(error),
+            Err(PaymentError::Unknown(_) | PaymentError::Duplicate | PaymentError::Rejected(_)) => {
+                Self::Unanswered
+            }
+        }
+    }
+}
+
+impl From<Result<(), PaymentError>> for ChangeResult {
+    fn from(answer: Result<(), PaymentError>) -> Self {
+        match answer {
+            Ok(()) => Self::Acknowledged,
+            Err(PaymentError::NotExecuted(error)) => Self::NotExecuted(error),
+            Err(PaymentError::Unknown(_) | PaymentError::Duplicate) => Self::Unknown,
+            Err(PaymentError::Rejected(_)) => Self::Refused,
+        }
     }
 }

@@ -1,29 +1,31 @@
-//! What clients and partners may ask of an order. Everything that needs a partner becomes a task,
-//! whose lease the asking request holds from the first moment: the task is the write-ahead intent.
+//! What clients and partners may ask of an order. Everything that needs a partner becomes a task, whose
+//! lease the asking request holds from the first moment: the task is the write-ahead intent.
 
-use super::decide::register::LAST_SEQUENCE;
 use crate::core::domain::ids::TaskId;
 use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
-use crate::core::payment::effect::{Action, Next, Step, Turn};
-use crate::core::payment::registration::RegistrationState;
-use crate::core::payment::task::{Lease, Reason, RefundPlan, Task, TaskKind, TaskState};
+use crate::core::payment::context::DecisionContext;
+use crate::core::payment::decision::Next;
+use crate::core::payment::effect::{CallKind, ProviderCall};
+use crate::core::payment::refund::{Refund, RefundKey, RefundOrigin};
+use crate::core::payment::registration::{LAST_SEQUENCE, RegistrationState};
+use crate::core::payment::task::{Lease, Reason, Task, TaskKind, TaskState};
 use std::time::Duration;
 
-/// What a request brings along for the task that it asks for. `turn.task` and `turn.token` are new
-/// and made by the caller, so that a decision that has to run twice does one thing.
-#[derive(Debug, Clone)]
-pub struct Asker<'a> {
-    pub turn: Turn<'a>,
-    pub return_url: Option<&'a str>,
-    pub trace: Option<&'a str>,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfirmCommand {
+    pub return_url: Option<String>,
+    /// Only queue it, unless the queue is full.
+    pub respond_async: bool,
+    /// `traceparent` of the request.
+    pub trace: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Confirmed {
+pub enum ConfirmDecision {
     /// It waits for the payer already.
     Form {
         provider: Provider,
@@ -32,7 +34,7 @@ pub enum Confirmed {
     /// Somebody is at it.
     Running(TaskId),
     /// The request shall make this call now.
-    Begun(Step),
+    Call(ProviderCall),
     /// Queued as wished, without a call.
     Queued,
     /// The provider contradicts our record: a person looks at it, under a task that is over.
@@ -41,16 +43,26 @@ pub enum Confirmed {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cancelled {
+pub enum CancelDecision {
     Done,
     Running(TaskId),
-    Begun(Step),
+    Call(ProviderCall),
     Refused(OrderStatus),
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RefundCommand {
+    /// All that is left, if not said.
+    pub amount: Option<Money>,
+    /// The client's own key.
+    pub client_key: Option<String>,
+    pub trace: Option<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RefundAsked {
-    Begun(Step),
+pub enum RefundDecision {
+    Call(ProviderCall),
+    /// Another refund of the order is under way, in doubt, or before a person.
     InProgress,
     /// More than is left to give back.
     Exceeds,
@@ -58,84 +70,100 @@ pub enum RefundAsked {
 }
 
 impl OrderAggregate {
-    /// Makes the order payable: `respond_async` only queues, unless the queue is full.
-    pub fn confirm(&mut self, asker: &Asker<'_>, respond_async: bool) -> Confirmed {
-        let turn = &asker.turn;
-        if let Some(own) = self.held(turn.task, turn.token) {
+    /// Makes the order payable.
+    pub fn confirm(
+        &mut self,
+        command: &ConfirmCommand,
+        context: &DecisionContext,
+    ) -> ConfirmDecision {
+        if let Some(own) = self.own_task(context) {
             return if own.state == TaskState::Queued {
-                Confirmed::Queued
+                ConfirmDecision::Queued
             } else {
-                self.begun_again(turn.now)
+                self.confirm_again(context.now)
             };
         }
         match self.order.status {
             OrderStatus::AwaitingPayment | OrderStatus::Registering => self.already_confirmed(),
-            OrderStatus::New | OrderStatus::PaymentFailed => {
-                if self.present_sequence() > LAST_SEQUENCE {
-                    return Confirmed::Refused(self.order.status);
-                }
-                let full = turn.waiting.is_some_and(|waiting| waiting >= turn.policy.queue_max);
-                let mut task = asker.task(self, TaskKind::RegisterPayment);
-                self.order.status = OrderStatus::Registering;
-                if respond_async && !full {
-                    task.state = TaskState::Queued;
-                    task.reason = Some(Reason::RespondAsync);
-                    task.lease = None;
-                    self.tasks.push(task);
-                    return Confirmed::Queued;
-                }
-                self.tasks.push(task);
-                let first = turn.policy.providers.first().copied().unwrap_or(Provider::Sber);
-                match self.arm(turn, first) {
-                    Next::Call(step) => Confirmed::Begun(step),
-                    Next::Rest | Next::LeaseLost => Confirmed::Queued,
-                }
-            }
+            OrderStatus::New | OrderStatus::PaymentFailed => self.begin_payment(command, context),
             status @ (OrderStatus::Paid | OrderStatus::Cancelled | OrderStatus::Refunded) => {
-                Confirmed::Refused(status)
+                ConfirmDecision::Refused(status)
             }
         }
     }
 
-    fn already_confirmed(&self) -> Confirmed {
-        let open = self.open_registration();
+    fn begin_payment(
+        &mut self,
+        command: &ConfirmCommand,
+        context: &DecisionContext,
+    ) -> ConfirmDecision {
+        let Some(first) = context.policy.providers.first().copied() else {
+            return ConfirmDecision::Refused(self.order.status);
+        };
+        if self.present_sequence() > LAST_SEQUENCE {
+            return ConfirmDecision::Refused(self.order.status);
+        }
+        let mut task = self.leased_task(context, TaskKind::RegisterPayment);
+        task.return_url.clone_from(&command.return_url);
+        task.trace.clone_from(&command.trace);
+        self.order.status = OrderStatus::Registering;
+        if command.respond_async && !context.queue_is_full() {
+            task.state = TaskState::Queued;
+            task.reason = Some(Reason::RespondAsync);
+            task.lease = None;
+            self.tasks.push(task);
+            return ConfirmDecision::Queued;
+        }
+        self.tasks.push(task);
+        match self.arm(context, first) {
+            Next::Call(call) => ConfirmDecision::Call(call),
+            Next::Rest | Next::LeaseLost => ConfirmDecision::Queued,
+        }
+    }
+
+    fn already_confirmed(&self) -> ConfirmDecision {
         if self.unfinished(TaskKind::RegisterPayment).is_none()
-            && let Some(open) = open
+            && let Some(open) = self.open_registration()
             && let Some(form_url) = open.open_form()
         {
-            return Confirmed::Form { provider: open.provider, form_url: form_url.to_owned() };
+            let (provider, form_url) = (open.provider, form_url.to_owned());
+            return ConfirmDecision::Form { provider, form_url };
         }
-        self.visible_task().map_or(Confirmed::InReview, |task| Confirmed::Running(task.id))
+        self.visible_task()
+            .map_or(ConfirmDecision::InReview, |task| ConfirmDecision::Running(task.id))
     }
 
     /// The same decision once more, after a commit of unknown fate turned out to be done.
-    fn begun_again(&self, now: Timestamp) -> Confirmed {
+    fn confirm_again(&self, now: Timestamp) -> ConfirmDecision {
         let armed = self.registrations.iter().find(|r| r.state == RegistrationState::Intent);
         let own = self.unfinished(TaskKind::RegisterPayment);
         match (armed, own) {
             (Some(armed), Some(own)) => {
                 let return_url = own.return_url.clone().unwrap_or_default();
-                let at = armed.sent_at.unwrap_or(now);
-                Confirmed::Begun(Self::step(armed, Action::Register { return_url }, at))
+                let decided_at = armed.sent_at.unwrap_or(now);
+                let kind = CallKind::Register { return_url };
+                ConfirmDecision::Call(ProviderCall::new(armed, kind, decided_at))
             }
             _ => self.already_confirmed(),
         }
     }
 
-    pub fn cancel(&mut self, asker: &Asker<'_>) -> Cancelled {
-        let turn = &asker.turn;
+    /// Takes the order back: at once while nothing can be paid, else after its registration.
+    pub fn cancel(&mut self, trace: Option<&str>, context: &DecisionContext) -> CancelDecision {
         if let Some(cancel) = self.unfinished(TaskKind::CancelPayment) {
-            let own = cancel.held_by(turn.token);
+            let own = cancel.held_by(context.token);
             return match (own, self.open_registration()) {
-                (true, Some(open)) => Cancelled::Begun(Self::step(open, Action::Cancel, turn.now)),
-                _ => Cancelled::Running(cancel.id),
+                (true, Some(open)) => {
+                    CancelDecision::Call(ProviderCall::new(open, CallKind::Cancel, context.now))
+                }
+                _ => CancelDecision::Running(cancel.id),
             };
         }
         match self.order.status {
-            OrderStatus::Cancelled => Cancelled::Done,
+            OrderStatus::Cancelled => CancelDecision::Done,
             OrderStatus::New | OrderStatus::PaymentFailed => {
                 self.order.status = OrderStatus::Cancelled;
-                Cancelled::Done
+                CancelDecision::Done
             }
             OrderStatus::Registering if self.only_waits() => {
                 if let Some(task) = self.unfinished_mut(TaskKind::RegisterPayment) {
@@ -143,29 +171,38 @@ impl OrderAggregate {
                     task.reason = None;
                 }
                 self.order.status = OrderStatus::Cancelled;
-                Cancelled::Done
+                CancelDecision::Done
             }
-            OrderStatus::Registering => {
-                let mut task = asker.task(self, TaskKind::CancelPayment);
-                task.state = TaskState::Queued;
-                task.reason = Some(Reason::OutcomeUnknown);
-                task.lease = None;
-                task.run_at = turn.now + turn.policy.poll_interval;
-                let id = task.id;
-                self.tasks.push(task);
-                Cancelled::Running(id)
-            }
+            OrderStatus::Registering => self.cancel_after_registration(trace, context),
             OrderStatus::AwaitingPayment => {
-                let task = asker.task(self, TaskKind::CancelPayment);
+                let mut task = self.leased_task(context, TaskKind::CancelPayment);
+                task.trace = trace.map(str::to_owned);
                 let id = task.id;
                 self.tasks.push(task);
-                match self.wind_down(turn) {
-                    Next::Call(step) => Cancelled::Begun(step),
-                    Next::Rest | Next::LeaseLost => Cancelled::Running(id),
+                match self.wind_down(context) {
+                    Next::Call(call) => CancelDecision::Call(call),
+                    Next::Rest | Next::LeaseLost => CancelDecision::Running(id),
                 }
             }
-            status @ (OrderStatus::Paid | OrderStatus::Refunded) => Cancelled::Refused(status),
+            status @ (OrderStatus::Paid | OrderStatus::Refunded) => CancelDecision::Refused(status),
         }
+    }
+
+    /// The cancellation follows the resolution of what is under way.
+    fn cancel_after_registration(
+        &mut self,
+        trace: Option<&str>,
+        context: &DecisionContext,
+    ) -> CancelDecision {
+        let mut task = self.leased_task(context, TaskKind::CancelPayment);
+        task.trace = trace.map(str::to_owned);
+        task.state = TaskState::Queued;
+        task.reason = Some(Reason::OutcomeUnknown);
+        task.lease = None;
+        task.run_at = context.now + context.policy.poll_interval;
+        let id = task.id;
+        self.tasks.push(task);
+        CancelDecision::Running(id)
     }
 
     /// A registration that is queued, with nothing anywhere that could be alive.
@@ -176,39 +213,54 @@ impl OrderAggregate {
                 .is_some_and(|task| task.state == TaskState::Queued)
     }
 
-    /// Gives back `amount`, or all that is left.
-    pub fn refund(&mut self, asker: &Asker<'_>, amount: Option<Money>) -> RefundAsked {
-        let paid = self.registrations.iter().find(|r| r.state == RegistrationState::Paid).cloned();
-        let Some(paid) = paid else { return RefundAsked::Refused(self.order.status) };
-        if let Some(running) = self.unfinished(TaskKind::RefundPayment) {
-            return if running.held_by(asker.turn.token) {
-                RefundAsked::Begun(Self::step(&paid, Action::Query, asker.turn.now))
-            } else {
-                RefundAsked::InProgress
-            };
+    /// Gives back a part, or all that is left. What was given back so far is asked for first.
+    pub fn refund_payment(
+        &mut self,
+        command: &RefundCommand,
+        context: &DecisionContext,
+    ) -> RefundDecision {
+        let Some(paid) = self.paid_registration().cloned() else {
+            return RefundDecision::Refused(self.order.status);
+        };
+        if self.own_task(context).is_some() {
+            return RefundDecision::Call(ProviderCall::query(&paid, context.now));
+        }
+        if self.unfinished(TaskKind::RefundPayment).is_some()
+            || self.refunds.iter().any(|refund| refund.state.is_open())
+        {
+            return RefundDecision::InProgress;
         }
         let left = paid.amount.minus(paid.refunded).unwrap_or(Money::zero(paid.amount.currency()));
         if left.is_zero() {
-            return RefundAsked::Refused(self.order.status);
+            return RefundDecision::Refused(self.order.status);
         }
-        let amount = amount.unwrap_or(left);
+        let amount = command.amount.unwrap_or(left);
         if amount.currency() != left.currency() || amount.minor() > left.minor() {
-            return RefundAsked::Exceeds;
+            return RefundDecision::Exceeds;
         }
-        let mut task = asker.task(self, TaskKind::RefundPayment);
-        task.refund = Some(RefundPlan::of(amount));
-        task.result = Some((paid.provider, paid.sequence));
+        let order = self.order.id;
+        let key = command.client_key.as_ref();
+        let key = key.map(|key| RefundKey::of_client(order, key));
+        // A key that was used before names a refund that is over: this one gets another.
+        let key = key
+            .filter(|key| self.refund(key).is_none())
+            .unwrap_or_else(|| RefundKey::of_task(order, context.task));
+        let about = (paid.provider, paid.sequence);
+        let mut task = self.leased_task(context, TaskKind::RefundPayment);
+        task.result = Some(about);
         task.lane = Some(paid.provider);
+        task.trace.clone_from(&command.trace);
+        let origin = RefundOrigin::Client;
+        self.refunds.push(Refund::planned(key, about, amount, origin, task.id, context.now));
         self.tasks.push(task);
-        RefundAsked::Begun(Self::step(&paid, Action::Query, asker.turn.now))
+        RefundDecision::Call(ProviderCall::query(&paid, context.now))
     }
 
     /// Somebody says that there is news about a registration: whoever may ask the provider does so
-    /// soon. Hints about the same are one. `false` when the number is not one of this order's.
-    pub fn hint(
+    /// soon. Requests about the same are one. `false` when the number is not one of this order's.
+    pub fn request_sync(
         &mut self,
-        provider: Provider,
-        number: &ProviderNumber,
+        (provider, number): (Provider, &ProviderNumber),
         now: Timestamp,
         task: TaskId,
         max_age: Duration,
@@ -222,24 +274,22 @@ impl OrderAggregate {
         {
             self.bring_forward(TaskKind::RegisterPayment, now);
         } else {
-            self.ensure_sync(task, now, now, max_age);
+            self.ensure_poll(task, now, now, max_age);
         }
         true
     }
-}
 
-impl Asker<'_> {
     /// A new task whose lease the asking request holds.
-    fn task(&self, aggregate: &OrderAggregate, kind: TaskKind) -> Task {
-        let turn = &self.turn;
-        let deadline = turn.now + turn.policy.max_age;
-        let mut task = Task::queued(turn.task, aggregate.order.id, kind, turn.now, deadline);
-        let until = turn.now + turn.policy.lease.max(turn.call_limit + turn.policy.lease / 4);
+    fn leased_task(&self, context: &DecisionContext, kind: TaskKind) -> Task {
+        let deadline = context.now + context.policy.max_age;
+        let mut task = Task::queued(context.task, self.order.id, kind, context.now, deadline);
         task.state = TaskState::Running;
-        task.lease = Some(Lease { owner: turn.policy.instance.clone(), token: turn.token, until });
-        task.lane = aggregate.open_registration().map(|open| open.provider);
-        task.return_url = self.return_url.map(str::to_owned);
-        task.trace = self.trace.map(str::to_owned);
+        task.lease = Some(Lease {
+            owner: context.policy.instance.clone(),
+            token: context.token,
+            until: context.lease_until(),
+        });
+        task.lane = self.open_registration().map(|open| open.provider);
         task
     }
 }

@@ -1,161 +1,192 @@
-//! The words between the aggregate and whoever runs its tasks: the call that is due, what became of
-//! it, and how a run ends.
+//! A call to a provider as a value, and what became of it. The results are kept apart by the kind of
+//! call, so that an answer which a call cannot have cannot be written.
 
-use crate::core::domain::ids::{LeaseToken, TaskId};
 use crate::core::domain::money::Money;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::payment::policy::PaymentPolicy;
+use crate::core::domain::unavailable::PaymentSystemUnavailableError;
+use crate::core::payment::refund::RefundKey;
+use crate::core::payment::registration::Registration;
 use crate::core::payment::report::PaymentReport;
-use crate::core::payment::task::Reason;
-use std::time::Duration;
 
-/// One call to a provider, committed as an intent before it is made.
+/// One call, committed as an intent before it is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct ProviderCall {
+    pub target: CallTarget,
+    pub kind: CallKind,
+    /// When it was decided, by the database's clock. For a send it is the name of the send: news about an
+    /// earlier one that comes late must not be taken for news about this one. What a question brings is
+    /// no younger than this.
+    pub decided_at: Timestamp,
+}
+
+/// The registration that a call is about, as the provider must see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallTarget {
     pub provider: Provider,
     pub sequence: u8,
     pub number: ProviderNumber,
     pub amount: Money,
     pub external_id: Option<String>,
-    pub action: Action,
-    /// When it was decided, which for a send is the name of the send: news about an earlier one that
-    /// comes late must not be taken for news about this one.
-    pub at: Timestamp,
-    /// How often the number was not found before: a question counts once, however often its answer
-    /// is taken in.
-    pub not_found: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    Register { return_url: String },
-    Query,
+pub enum CallKind {
+    /// Makes the order payable.
+    Register {
+        return_url: String,
+    },
+    /// Asks what the provider knows under our number. `not_found` is how often it knew nothing since the
+    /// last send: an answer counts once, however often it is taken in.
+    Query {
+        not_found: u32,
+    },
+    /// Takes an unpaid registration back.
     Cancel,
-    Refund { amount: Money, refund_id: String },
+    Refund {
+        key: RefundKey,
+        amount: Money,
+    },
 }
 
-/// What became of a step.
+/// A call that is over, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub struct CompletedCall {
+    pub target: CallTarget,
+    pub decided_at: Timestamp,
+    pub result: CallResult,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallResult {
+    Register(RegisterResult),
+    Query { not_found: u32, result: QueryResult },
+    Cancel(ChangeResult),
+    Refund { key: RefundKey, result: ChangeResult },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RegisterResult {
     Registered {
         external_id: String,
         form_url: String,
         expires_at: Option<Timestamp>,
     },
-    Found(PaymentReport),
-    NotFound,
-    /// The provider took our word to cancel or refund.
-    Taken,
+    /// The provider knows the number from before: ask for it.
+    Duplicate,
+    /// A business refusal, without effect.
     Refused {
         concerns_account: bool,
     },
     /// Certainly without effect.
-    NotExecuted(Wait),
+    NotExecuted(PaymentSystemUnavailableError),
     /// May have happened.
     Unknown,
-    /// The provider knows the number from before.
-    Duplicate,
 }
 
-/// Why nothing was executed, and when it makes sense to ask again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
-    pub reason: Reason,
-    pub retry_after: Option<Duration>,
-    /// The client's deadline left no time to begin.
-    pub too_late: bool,
-}
-
-/// What one run of a task has seen so far: the memory that a run needs and no other.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Round {
-    /// Providers that executed nothing in this run, in the order in which they were asked.
-    pub skipped: Vec<(Provider, Wait)>,
-    /// Providers that refused the registration in this run; whether on our account's behalf.
-    pub refused: Vec<(Provider, bool)>,
-    /// Registrations that were sent in this run and brought no form.
-    pub formless: u32,
-    /// Registrations that were asked about in this run, whatever came of it.
-    pub asked: Vec<(Provider, u8)>,
-    /// The last step and what became of it.
-    pub last: Option<(Step, Outcome)>,
-}
-
-impl Round {
-    /// Remembers what became of a step.
-    pub fn note(&mut self, step: Step, outcome: Outcome) {
-        if let Action::Register { .. } = step.action {
-            match outcome {
-                Outcome::NotExecuted(wait) => self.skipped.push((step.provider, wait)),
-                Outcome::Refused { concerns_account } => {
-                    self.refused.push((step.provider, concerns_account));
-                }
-                Outcome::Registered { .. } => {}
-                Outcome::Found(_)
-                | Outcome::NotFound
-                | Outcome::Taken
-                | Outcome::Unknown
-                | Outcome::Duplicate => self.formless += 1,
-            }
-        }
-        if step.action == Action::Query {
-            self.asked.push((step.provider, step.sequence));
-        }
-        self.last = Some((step, outcome));
-    }
-
-    pub(super) fn tried(&self, provider: Provider) -> bool {
-        self.skipped.iter().any(|(tried, _)| *tried == provider)
-            || self.refused.iter().any(|(tried, _)| *tried == provider)
-    }
-}
-
-/// Everything that a decision may look at beside the aggregate; the decision itself is pure.
-#[derive(Debug, Clone)]
-pub struct Turn<'a> {
-    pub task: TaskId,
-    pub token: LeaseToken,
-    pub now: Timestamp,
-    pub policy: &'a PaymentPolicy,
-    pub round: &'a Round,
-    /// Providers whose registration may be repeated with the same number, as a query.
-    pub repeat_safe: &'a [Provider],
-    /// The longest that a call of the next step can last: the lease is stretched over it.
-    pub call_limit: Duration,
-    /// 0 to 1: the luck by which pauses are spread.
-    pub luck: f64,
-    /// An id for a task that the decision may have to create.
-    pub spare: [TaskId; 2],
-    /// Somebody waits for this run and has no answer yet: if nothing was executed, it may be undone.
-    pub unanswered: bool,
-    /// Registration tasks that wait for a provider, when they were counted.
-    pub waiting: Option<u64>,
-}
-
-/// What a run does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
-    Call(Step),
-    /// The task waits or is over: its row says which.
-    Rest,
-    /// Somebody else holds the lease, or the task is over: this run has no say any more.
-    LeaseLost,
+pub enum QueryResult {
+    Found(PaymentReport),
+    /// The provider's business answer "no such order".
+    NotFound,
+    /// The question was not asked.
+    NotExecuted(PaymentSystemUnavailableError),
+    /// A question that failed proves nothing.
+    Unanswered,
 }
 
-/// Something that a person or a counter should hear of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Note {
-    /// A registration of unknown outcome was found out.
-    Reconciled { provider: Provider, executed: bool },
-    /// Number, amount, currency or the provider's id contradict our record.
-    Mismatch { provider: Provider },
-    /// The same as before: told already.
-    MismatchAgain,
-    /// Money for a registration that was given up.
-    LateTruth { provider: Provider },
-    /// A word that we do not know.
-    Strange { provider: Provider },
-    /// A person must look.
-    Review,
+/// Of a cancellation or a refund. Only a later report is evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangeResult {
+    /// The provider took our word.
+    Acknowledged,
+    Refused,
+    NotExecuted(PaymentSystemUnavailableError),
+    Unknown,
+}
+
+impl CallTarget {
+    #[must_use]
+    pub fn of(registration: &Registration) -> Self {
+        Self {
+            provider: registration.provider,
+            sequence: registration.sequence,
+            number: registration.number.clone(),
+            amount: registration.amount,
+            external_id: registration.external_id.clone(),
+        }
+    }
+}
+
+impl ProviderCall {
+    #[must_use]
+    pub fn new(registration: &Registration, kind: CallKind, now: Timestamp) -> Self {
+        Self { target: CallTarget::of(registration), kind, decided_at: now }
+    }
+
+    #[must_use]
+    pub fn query(registration: &Registration, now: Timestamp) -> Self {
+        Self::new(registration, CallKind::Query { not_found: registration.not_found }, now)
+    }
+
+    #[must_use]
+    pub const fn registers(&self) -> bool {
+        matches!(self.kind, CallKind::Register { .. })
+    }
+
+    /// Whether it only asks: a question does no harm, however late it comes.
+    #[must_use]
+    pub const fn only_asks(&self) -> bool {
+        matches!(self.kind, CallKind::Query { .. })
+    }
+
+    #[must_use]
+    pub fn completed(self, result: CallResult) -> CompletedCall {
+        CompletedCall { target: self.target, decided_at: self.decided_at, result }
+    }
+
+    /// It was not made, for this reason.
+    #[must_use]
+    pub fn not_executed(self, error: PaymentSystemUnavailableError) -> CompletedCall {
+        let result = match &self.kind {
+            CallKind::Register { .. } => CallResult::Register(RegisterResult::NotExecuted(error)),
+            CallKind::Query { not_found } => {
+                CallResult::Query { not_found: *not_found, result: QueryResult::NotExecuted(error) }
+            }
+            CallKind::Cancel => CallResult::Cancel(ChangeResult::NotExecuted(error)),
+            CallKind::Refund { key, .. } => {
+                CallResult::Refund { key: key.clone(), result: ChangeResult::NotExecuted(error) }
+            }
+        };
+        self.completed(result)
+    }
+}
+
+impl CompletedCall {
+    /// Why nothing was executed, if that is certain.
+    #[must_use]
+    pub const fn unavailable(&self) -> Option<&PaymentSystemUnavailableError> {
+        match &self.result {
+            CallResult::Register(RegisterResult::NotExecuted(error))
+            | CallResult::Query { result: QueryResult::NotExecuted(error), .. }
+            | CallResult::Cancel(ChangeResult::NotExecuted(error))
+            | CallResult::Refund { result: ChangeResult::NotExecuted(error), .. } => Some(error),
+            CallResult::Register(_)
+            | CallResult::Query { .. }
+            | CallResult::Cancel(_)
+            | CallResult::Refund { .. } => None,
+        }
+    }
+
+    /// What a question found.
+    #[must_use]
+    pub const fn report(&self) -> Option<&PaymentReport> {
+        match &self.result {
+            CallResult::Query { result: QueryResult::Found(report), .. } => Some(report),
+            CallResult::Register(_)
+            | CallResult::Query { .. }
+            | CallResult::Cancel(_)
+            | CallResult::Refund { .. } => None,
+        }
+    }
 }

@@ -1,51 +1,85 @@
-//! Facts. Anyone may bring one at any time; each is applied to its own registration, and facts only
-//! climb: intent < unknown < live < {paid, dead, absent}. Paid is never undone.
+//! Facts. Anyone may bring one at any time; each is applied to what it concerns, and facts only climb:
+//! intent < unknown < live < {paid, dead, absent}. Paid is never undone.
 
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
-use crate::core::payment::effect::{Action, Note, Outcome, Step};
+use crate::core::payment::decision::DomainEvent;
+use crate::core::payment::effect::{
+    CallResult, ChangeResult, CompletedCall, QueryResult, RegisterResult,
+};
+use crate::core::payment::refund::{Refund, RefundState};
 use crate::core::payment::registration::{
-    CONTRADICTED, CONTRADICTED_TOLD, Ending, Registration, RegistrationState,
+    CONTRADICTED, CONTRADICTED_TOLD, Ending, REFUSED_AGAIN, Registration, RegistrationState,
 };
 use crate::core::payment::report::{PaymentReport, ReportedStatus};
 
-/// The evidence of a registration whose repeat was refused.
-pub(in crate::core::payment) const REFUSED_AGAIN: &str = "refused_again";
-
 impl OrderAggregate {
-    /// Takes in what became of a step, and derives the order's status anew.
-    pub fn learn(&mut self, step: &Step, outcome: &Outcome, now: Timestamp) -> Vec<Note> {
-        let mut notes = Vec::new();
-        let taken = self.registrations.iter().any(|r| {
-            r.state.maybe_alive() && (r.provider, r.sequence) != (step.provider, step.sequence)
-        });
-        if let Some(registration) = self.registration_mut(step.provider, step.sequence) {
-            let before = registration.state;
-            match &step.action {
-                Action::Register { .. } => registration.learn_register(step.at, outcome, now),
-                Action::Query => registration.learn_query(step, outcome, taken, now, &mut notes),
-                Action::Cancel => registration.learn_cancel(outcome, now),
-                Action::Refund { .. } => {}
+    /// Takes in what became of a call, and derives the order's status anew.
+    pub fn evolve(&mut self, call: &CompletedCall, now: Timestamp) -> Vec<DomainEvent> {
+        let mut events = Vec::new();
+        let (provider, sequence) = (call.target.provider, call.target.sequence);
+        if let CallResult::Refund { key, result } = &call.result {
+            if let Some(refund) = self.refund_mut(key) {
+                refund.evolve(call.decided_at, result);
             }
-            if before == RegistrationState::Unknown && registration.state != before {
-                let executed = registration.ending != Some(Ending::Refused);
-                notes.push(Note::Reconciled { provider: step.provider, executed });
+        } else {
+            let other_alive = self
+                .registrations
+                .iter()
+                .any(|r| r.state.maybe_alive() && (r.provider, r.sequence) != (provider, sequence));
+            if let Some(registration) = self.registration_mut(provider, sequence) {
+                registration.evolve(call, other_alive, now, &mut events);
             }
         }
-        if let Action::Refund { .. } = step.action {
-            self.learn_refund(step, outcome);
-        }
-        self.settle();
-        notes
+        self.derive_status();
+        events
     }
 }
 
 impl Registration {
-    fn learn_register(&mut self, sent: Timestamp, outcome: &Outcome, now: Timestamp) {
+    fn evolve(
+        &mut self,
+        call: &CompletedCall,
+        other_alive: bool,
+        now: Timestamp,
+        events: &mut Vec<DomainEvent>,
+    ) {
+        let before = self.state;
+        match &call.result {
+            CallResult::Register(result) => self.registered(call.decided_at, result, now),
+            CallResult::Query { result: QueryResult::Found(report), .. } => {
+                self.sync_requested = false;
+                if self.contradicts(report) {
+                    self.contradicted(events);
+                } else {
+                    self.believe(call.decided_at, report, other_alive, now, events);
+                }
+            }
+            CallResult::Query { not_found, result: QueryResult::NotFound } => {
+                self.sync_requested = false;
+                let about_this_send = self.sent_at.is_none_or(|sent| call.decided_at >= sent);
+                if about_this_send && *not_found == self.not_found {
+                    self.not_found = self.not_found.saturating_add(1);
+                }
+            }
+            CallResult::Query {
+                result: QueryResult::NotExecuted(_) | QueryResult::Unanswered,
+                ..
+            } => {}
+            CallResult::Cancel(result) => self.cancelled(result, now),
+            CallResult::Refund { .. } => {}
+        }
+        if before == RegistrationState::Unknown && self.state != before {
+            let executed = self.ending != Some(Ending::Refused);
+            events.push(DomainEvent::Reconciled { provider: self.provider, executed });
+        }
+    }
+
+    fn registered(&mut self, sent: Timestamp, result: &RegisterResult, now: Timestamp) {
         use RegistrationState::{Absent, Dead, Intent, Live, Paid, Surplus, Unknown};
-        match (outcome, self.state) {
+        match (result, self.state) {
             (
-                Outcome::Registered { external_id, form_url, expires_at },
+                RegisterResult::Registered { external_id, form_url, expires_at },
                 Intent | Unknown | Live,
             ) => {
                 // A repeat that succeeded is compared with a query once: two orders may hide
@@ -60,76 +94,44 @@ impl Registration {
                 self.registered_at.get_or_insert(now);
                 self.climb(Live, "registered");
             }
-            (Outcome::Registered { .. }, Absent | Dead | Paid | Surplus) => {
+            (RegisterResult::Registered { .. }, Absent | Dead | Paid | Surplus) => {
                 self.sync_requested = true;
             }
             // Of this very send: the row may have been armed and sent again since an earlier one.
-            (Outcome::NotExecuted(_), Intent) if self.sent_at == Some(sent) => {
+            (RegisterResult::NotExecuted(_), Intent) if self.sent_at == Some(sent) => {
                 self.climb(Absent, "not_executed");
             }
-            (Outcome::Refused { .. }, Intent) => self.die(Ending::Refused),
+            (RegisterResult::Refused { .. }, Intent) => self.die(Ending::Refused),
             // A repeat that is refused says nothing about the send before it, which may have been taken:
             // the number must be missing once more. A refusal of our account says even less.
-            (Outcome::Refused { concerns_account: false }, Unknown) => {
+            (RegisterResult::Refused { concerns_account: false }, Unknown) => {
                 self.not_found = 0;
                 REFUSED_AGAIN.clone_into(&mut self.evidence);
             }
-            (Outcome::Unknown, Intent) => self.climb(Unknown, "outcome_unknown"),
-            (Outcome::Duplicate, Intent) => self.climb(Unknown, "duplicate"),
+            (RegisterResult::Unknown, Intent) => self.climb(Unknown, "outcome_unknown"),
+            (RegisterResult::Duplicate, Intent) => self.climb(Unknown, "duplicate"),
             (
-                Outcome::NotExecuted(_)
-                | Outcome::Refused { .. }
-                | Outcome::Unknown
-                | Outcome::Duplicate
-                | Outcome::Found(_)
-                | Outcome::NotFound
-                | Outcome::Taken,
+                RegisterResult::NotExecuted(_)
+                | RegisterResult::Refused { .. }
+                | RegisterResult::Unknown
+                | RegisterResult::Duplicate,
                 _,
             ) => {}
         }
     }
 
-    fn learn_query(
-        &mut self,
-        step: &Step,
-        outcome: &Outcome,
-        taken: bool,
-        now: Timestamp,
-        notes: &mut Vec<Note>,
-    ) {
-        match outcome {
-            Outcome::Found(report) => {
-                self.sync_requested = false;
-                if self.contradicts(report) {
-                    let known = self.evidence == CONTRADICTED_TOLD;
-                    let settled = self.state == RegistrationState::Paid;
-                    if self.state.maybe_alive() && !settled && !known {
-                        CONTRADICTED.clone_into(&mut self.evidence);
-                    }
-                    let provider = self.provider;
-                    notes.push(if known {
-                        Note::MismatchAgain
-                    } else {
-                        Note::Mismatch { provider }
-                    });
-                    return;
-                }
-                self.believe(step.at, report, taken, now, notes);
-            }
-            Outcome::NotFound => {
-                self.sync_requested = false;
-                let about_this_send = self.sent_at.is_none_or(|sent| step.at >= sent);
-                if about_this_send && step.not_found == self.not_found {
-                    self.not_found = self.not_found.saturating_add(1);
-                }
-            }
-            Outcome::Registered { .. }
-            | Outcome::Taken
-            | Outcome::Refused { .. }
-            | Outcome::NotExecuted(_)
-            | Outcome::Unknown
-            | Outcome::Duplicate => {}
+    fn contradicted(&mut self, events: &mut Vec<DomainEvent>) {
+        let told = self.evidence == CONTRADICTED_TOLD;
+        let settled = self.state == RegistrationState::Paid;
+        if self.state.maybe_alive() && !settled && !told {
+            CONTRADICTED.clone_into(&mut self.evidence);
         }
+        let provider = self.provider;
+        events.push(if told {
+            DomainEvent::MismatchAgain
+        } else {
+            DomainEvent::Mismatch { provider }
+        });
     }
 
     /// Whether a report is about something else than what we registered.
@@ -146,9 +148,9 @@ impl Registration {
         &mut self,
         asked: Timestamp,
         report: &PaymentReport,
-        taken: bool,
+        other_alive: bool,
         now: Timestamp,
-        notes: &mut Vec<Note>,
+        events: &mut Vec<DomainEvent>,
     ) {
         use RegistrationState::{Absent, Dead, Intent, Live, Paid, Surplus, Unknown};
         if self.external_id.is_none() {
@@ -165,8 +167,8 @@ impl Registration {
             }
             (ReportedStatus::Paid, Intent | Unknown | Live) => self.get_paid(Paid, report, now),
             (ReportedStatus::Paid, Dead | Absent) => {
-                notes.push(Note::LateTruth { provider: self.provider });
-                self.get_paid(if taken { Surplus } else { Paid }, report, now);
+                events.push(DomainEvent::LateMoney { provider: self.provider });
+                self.get_paid(if other_alive { Surplus } else { Paid }, report, now);
             }
             (ReportedStatus::Paid, Paid | Surplus) => self.give_back(report),
             (ReportedStatus::Over(ending), Intent | Unknown | Live) => {
@@ -184,7 +186,9 @@ impl Registration {
                     self.sync_requested = true;
                 }
             }
-            (ReportedStatus::Strange, _) => notes.push(Note::Strange { provider: self.provider }),
+            (ReportedStatus::Strange, _) => {
+                events.push(DomainEvent::StrangeStatus { provider: self.provider });
+            }
             (ReportedStatus::Pending | ReportedStatus::Over(_), _) => {}
         }
     }
@@ -207,20 +211,17 @@ impl Registration {
         }
     }
 
-    fn learn_cancel(&mut self, outcome: &Outcome, now: Timestamp) {
-        match outcome {
-            // Also after a refusal the truth is asked for: it may just have been paid.
-            Outcome::Taken | Outcome::Refused { .. } | Outcome::Unknown | Outcome::Duplicate => {
+    fn cancelled(&mut self, result: &ChangeResult, now: Timestamp) {
+        match result {
+            // SideWrites after a refusal the truth is asked for: it may just have been paid.
+            ChangeResult::Acknowledged | ChangeResult::Refused | ChangeResult::Unknown => {
                 self.cancel_sent_at = Some(now);
             }
-            Outcome::NotExecuted(_)
-            | Outcome::Registered { .. }
-            | Outcome::Found(_)
-            | Outcome::NotFound => {}
+            ChangeResult::NotExecuted(_) => {}
         }
     }
 
-    pub(in crate::core::payment) fn die(&mut self, ending: Ending) {
+    pub(super) fn die(&mut self, ending: Ending) {
         self.ending = Some(ending);
         self.climb(RegistrationState::Dead, ending.as_str());
     }
@@ -228,5 +229,28 @@ impl Registration {
     fn climb(&mut self, state: RegistrationState, evidence: &str) {
         self.state = state;
         evidence.clone_into(&mut self.evidence);
+    }
+}
+
+impl Refund {
+    /// A fact about this refund, by the key that it was sent with. What is over stays over.
+    fn evolve(&mut self, sent: Timestamp, result: &ChangeResult) {
+        if !matches!(self.state, RefundState::Sent | RefundState::InDoubt) {
+            return;
+        }
+        let first_send = self.sends == 1 && self.sent_at == Some(sent);
+        match result {
+            ChangeResult::Acknowledged => self.acknowledged = true,
+            // Certainly without effect: as if it had never been sent, unless an earlier send is in doubt.
+            ChangeResult::NotExecuted(_) if first_send => {
+                self.state = RefundState::Planned;
+                self.sent_at = None;
+                self.sends = 0;
+            }
+            ChangeResult::Refused if first_send => self.state = RefundState::Refused,
+            ChangeResult::NotExecuted(_) | ChangeResult::Refused | ChangeResult::Unknown => {
+                self.state = RefundState::InDoubt;
+            }
+        }
     }
 }

@@ -14,14 +14,14 @@ pub mod report;
 pub mod task;
 
 pub mod commands;
+pub mod context;
 mod decide;
+pub mod decision;
 pub mod effect;
 mod evolve;
 pub mod operator;
 
 pub use aggregate::OrderAggregate;
-pub use commands::{Asker, Cancelled, Confirmed, RefundAsked};
-pub use operator::{OperatorFinding, OperatorRefused};
 
 #[cfg(test)]
 mod tests;

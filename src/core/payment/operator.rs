@@ -1,10 +1,10 @@
 //! What a person may do by hand. Facts stay facts: a person, too, only brings evidence, and a final
 //! answer of a task never changes.
 
-use crate::core::domain::ids::TaskId;
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::payment::OrderAggregate;
-use crate::core::payment::effect::Turn;
+use crate::core::payment::context::DecisionContext;
+use crate::core::payment::refund::RefundState;
 use crate::core::payment::registration::{Registration, RegistrationState};
 use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
 
@@ -37,14 +37,15 @@ impl OrderAggregate {
     ///
     /// # Errors
     /// It is over, or running.
-    pub fn operator_retry(&mut self, task: TaskId, turn: &Turn<'_>) -> Result<(), OperatorRefused> {
-        let task = self.tasks.iter_mut().find(|t| t.id == task).ok_or(OperatorRefused::Over)?;
+    pub fn retry_task(&mut self, context: &DecisionContext) -> Result<(), OperatorRefused> {
+        let own = self.tasks.iter_mut().find(|task| task.id == context.task);
+        let task = own.ok_or(OperatorRefused::Over)?;
         match task.state {
             TaskState::Queued => {
-                task.run_at = turn.now;
+                task.run_at = context.now;
                 if task.reason == Some(Reason::Operator) {
                     task.reason = Some(Reason::Retry);
-                    task.deadline = turn.now + turn.policy.max_age;
+                    task.deadline = context.now + context.policy.max_age;
                 }
                 Ok(())
             }
@@ -59,12 +60,15 @@ impl OrderAggregate {
     ///
     /// # Errors
     /// It is over, running, or its outcome is unknown.
-    pub fn operator_cancel(&mut self, task: TaskId) -> Result<(), OperatorRefused> {
+    pub fn cancel_task(&mut self, context: &DecisionContext) -> Result<(), OperatorRefused> {
         let open = self.open_registration().map(|open| open.state);
-        let task = self.tasks.iter_mut().find(|t| t.id == task).ok_or(OperatorRefused::Over)?;
+        let refund = self.refund_of(context.task).map(|refund| (refund.key.clone(), refund.state));
+        let sent = refund.as_ref().is_some_and(|(_, state)| *state != RefundState::Planned);
+        let own = self.tasks.iter_mut().find(|task| task.id == context.task);
+        let task = own.ok_or(OperatorRefused::Over)?;
         let in_doubt = match task.kind {
             TaskKind::RegisterPayment => open.is_some(),
-            TaskKind::RefundPayment => task.refund.is_some_and(|plan| plan.sent_at.is_some()),
+            TaskKind::RefundPayment => sent,
             // Polls and cancellations end when the registration does.
             TaskKind::SyncPayment | TaskKind::CancelPayment => true,
         };
@@ -75,7 +79,10 @@ impl OrderAggregate {
                 task.state = TaskState::Cancelled;
                 task.reason = None;
                 task.error = Some(TaskError::CancelledByOperator);
-                self.settle();
+                if let Some((key, _)) = refund {
+                    self.set_refund(&key, |refund| refund.state = RefundState::Cancelled);
+                }
+                self.derive_status();
                 Ok(())
             }
             TaskState::Succeeded | TaskState::Failed | TaskState::Cancelled | TaskState::Review => {
@@ -90,11 +97,11 @@ impl OrderAggregate {
     ///
     /// # Errors
     /// There is no unknown outcome, it has another number, or somebody works on it.
-    pub fn operator_resolve(
+    pub fn resolve_task(
         &mut self,
         finding: OperatorFinding,
         number: Option<&ProviderNumber>,
-        turn: &Turn<'_>,
+        context: &DecisionContext,
     ) -> Result<(), OperatorRefused> {
         let register = self.unfinished(TaskKind::RegisterPayment).map(|task| task.state);
         if register == Some(TaskState::Running) {
@@ -121,10 +128,10 @@ impl OrderAggregate {
                 return Err(OperatorRefused::NothingUnknown);
             }
         }
-        self.bring_forward(TaskKind::RegisterPayment, turn.now);
-        self.bring_forward(TaskKind::SyncPayment, turn.now);
-        self.settle();
-        self.follow_up(turn);
+        self.bring_forward(TaskKind::RegisterPayment, context.now);
+        self.bring_forward(TaskKind::SyncPayment, context.now);
+        self.derive_status();
+        self.follow_up(context);
         Ok(())
     }
 }

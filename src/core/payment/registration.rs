@@ -90,6 +90,9 @@ impl Ending {
     }
 }
 
+/// The two digits of a provider number allow no more.
+pub const LAST_SEQUENCE: u8 = 99;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     /// 1 to 99; grows only after a dead registration. With the provider it names the row.
@@ -119,6 +122,9 @@ pub struct Registration {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
+
+/// The evidence of a registration whose repeat was refused.
+pub const REFUSED_AGAIN: &str = "refused_again";
 
 /// The evidence of a registration that is not final, about which the provider tells something else than
 /// our record.

@@ -2,7 +2,6 @@
 //! token decides; everyone else may only contribute facts.
 
 use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
-use crate::core::domain::money::Money;
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 
@@ -180,29 +179,6 @@ impl TaskError {
     }
 }
 
-/// What a refund task is to give back, and what stood there before it began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RefundPlan {
-    pub amount: Money,
-    /// The refunded sum that the provider told before our call: a repeat is judged against it.
-    pub before: Option<Money>,
-    /// When the refund call was last let go.
-    pub sent_at: Option<Timestamp>,
-    /// How often it was let go: only a first send that did nothing is as good as none.
-    pub sends: u32,
-    /// Whether the provider took the word; only a query is evidence.
-    pub taken: bool,
-    /// Status queries since the last send that showed the sum unchanged.
-    pub unchanged: u32,
-}
-
-impl RefundPlan {
-    #[must_use]
-    pub const fn of(amount: Money) -> Self {
-        Self { amount, before: None, sent_at: None, sends: 0, taken: false, unchanged: 0 }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     pub id: TaskId,
@@ -222,7 +198,6 @@ pub struct Task {
     /// The registration that it made or, for a refund, is about, as (provider, sequence).
     pub result: Option<(Provider, u8)>,
     pub error: Option<TaskError>,
-    pub refund: Option<RefundPlan>,
     /// `traceparent` of the request that asked for it.
     pub trace: Option<String>,
     /// The return URL that the client asked for, kept for a later attempt.
@@ -259,7 +234,6 @@ impl Task {
             lease: None,
             result: None,
             error: None,
-            refund: None,
             trace: None,
             return_url: None,
             version: 1,

@@ -110,6 +110,7 @@ pub enum ReconcileFinding {
     Executed,
     NotExecuted,
     Mismatch,
+    RefundElsewhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -107,8 +107,8 @@ pub enum Hint {
 /// What storage needs to know before it runs a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadOptions {
-    OrderAggregate,
-    /// Also how many `register_payment` tasks wait for a provider: counted exactly, under a lock
+    Aggregate,
+    /// SideWrites how many `register_payment` tasks wait for a provider: counted exactly, under a lock
     /// that other queueing decisions respect, up to this limit.
     QueueLength {
         up_to: u64,
@@ -127,14 +127,14 @@ pub struct TxContext {
 
 /// What is committed along with the aggregate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Also {
+pub struct SideWrites {
     /// A second entry with the same event id is dropped silently.
     pub inbox: Option<InboxEntry>,
     pub reply: Option<(IdempotencyKey, KeptReply)>,
     pub audit: Option<AuditEntry>,
 }
 
-pub type Decide = Box<dyn FnMut(&mut OrderAggregate, &TxContext) -> Also + Send>;
+pub type Decide = Box<dyn FnMut(&mut OrderAggregate, &TxContext) -> SideWrites + Send>;
 
 /// Runs a pure decision on an order and returns what it answered, once that is committed. `None`
 /// when there is no such order.
@@ -145,7 +145,7 @@ pub async fn decide<T: Send + 'static>(
     store: &dyn OrderStore,
     id: OrderId,
     reads: LoadOptions,
-    mut decision: impl FnMut(&mut OrderAggregate, &TxContext) -> (T, Also) + Send + 'static,
+    mut decision: impl FnMut(&mut OrderAggregate, &TxContext) -> (T, SideWrites) + Send + 'static,
 ) -> Result<Option<T>, StorageError> {
     let answer = Arc::new(Mutex::new(None));
     let slot = Arc::clone(&answer);

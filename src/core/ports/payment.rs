@@ -3,7 +3,9 @@
 use crate::core::domain::money::Money;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, System, Unknown};
+use crate::core::domain::unavailable::{
+    Cause, NoAnswer, PaymentSystemUnavailableError, System, Unknown,
+};
 pub use crate::core::payment::report::{PaymentReport, ReportedStatus};
 use crate::core::ports::call::Call;
 use std::fmt;
@@ -24,6 +26,9 @@ pub trait PaymentPort: Send + Sync + fmt::Debug {
     /// Whether repeating `register` with the same number and amount is answered with the first
     /// outcome (a key that the provider keeps), so that a repeat serves as a query.
     fn repeats_safely(&self) -> bool;
+
+    /// Whether a refund that is repeated with the same id is executed once.
+    fn deduplicates_refunds(&self) -> bool;
 
     /// Makes the order payable.
     async fn register(
@@ -104,15 +109,6 @@ pub enum Finding {
     Found(PaymentReport),
     /// The provider's business answer "no such order" (never a 404 of some proxy).
     NotFound,
-}
-
-/// A payment system that certainly did nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("payment system {system} unavailable: {cause}")]
-pub struct PaymentSystemUnavailableError {
-    pub system: System,
-    pub cause: NotExecuted,
-    pub retry_after: Option<Duration>,
 }
 
 /// Why a payment call gave nothing, by what the caller may do next.

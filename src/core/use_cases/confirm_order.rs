@@ -1,27 +1,25 @@
 //! Confirm an order: make it payable, now if a payment system answers in time, later if not.
 
-use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
+use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::Provider;
-use crate::core::engine::failpoint::{Failpoint, reach};
-use crate::core::engine::run::{
-    Begun, Client, LOOK_AGAIN, Reply, Rested, Run, RunTasks, TOO_SHORT,
-};
-use crate::core::payment::effect::{Round, Step};
+use crate::core::domain::unavailable::PaymentSystemUnavailableError;
+use crate::core::engine::failpoint::{Failpoint, hit};
+use crate::core::engine::handle::WaitingClient;
+use crate::core::engine::run::{CommittedCall, Run, RunResult};
+use crate::core::engine::{Engine, LOOK_AGAIN, NewTask, TOO_SHORT};
+use crate::core::payment::commands::{ConfirmCommand, ConfirmDecision};
+use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::{TaskError, TaskState};
-use crate::core::payment::{Asker, Confirmed, OrderAggregate};
 use crate::core::ports::call::Call;
-use crate::core::ports::events::Event;
 use crate::core::ports::order_repository::{
-    Also, LoadOptions, Scope, StorageError, TaskQuery, TxContext, decide,
+    LoadOptions, Scope, SideWrites, StorageError, TaskQuery,
 };
-use crate::core::ports::payment::PaymentSystemUnavailableError;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 #[derive(Debug)]
-pub struct Confirm {
+pub struct ConfirmRequest {
     pub order_id: OrderId,
     pub scope: Scope,
     /// Validated at the door.
@@ -37,17 +35,6 @@ pub struct Confirm {
 pub enum Confirmation {
     Registered { provider: Provider, form_url: String },
     Queued { task_id: TaskId, retry_after: Duration },
-}
-
-impl Confirmation {
-    /// The word of the API.
-    #[must_use]
-    pub const fn status(&self) -> &'static str {
-        match self {
-            Self::Registered { .. } => "registered",
-            Self::Queued { .. } => "queued",
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,111 +58,91 @@ const ANSWER_EARLY: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub struct ConfirmOrder {
-    pub tasks: Arc<RunTasks>,
+    pub engine: Arc<Engine>,
 }
 
 impl ConfirmOrder {
-    /// Answers through `reply` as soon as there is something to say, and goes on until the call that
-    /// has begun is stored. Run it detached from the client.
+    /// Answers as soon as there is something to say; the call that has begun goes on until it is stored.
+    ///
+    /// # Errors
+    /// As [`ConfirmError`] says; only after [`ConfirmError::Rejected`] and a lost commit is anything left
+    /// behind.
     #[tracing::instrument(name = "ConfirmOrder", skip_all, fields(
-        order.id = %ask.order_id, order.status, payment.method, fallback.kind,
+        order.id = %request.order_id, order.status, payment.method, fallback.kind,
     ))]
-    pub async fn run(&self, ask: Confirm, reply: Reply<Result<Confirmation, ConfirmError>>) {
-        if ask.call.deadline.remaining() < TOO_SHORT {
-            let _ = reply.send(Err(ConfirmError::DeadlineExceeded));
-            return;
+    pub async fn run(&self, request: ConfirmRequest) -> Result<Confirmation, ConfirmError> {
+        if request.call.deadline.remaining() < TOO_SHORT {
+            return Err(ConfirmError::DeadlineExceeded);
         }
-        let task_id = TaskId::new(self.tasks.entropy.bits());
-        let token = LeaseToken::new(self.tasks.entropy.bits());
-        let since = Instant::now();
-        let step = match self.accept(&ask, task_id, token).await {
-            Ok(Accepted::Begun(step)) => step,
-            Ok(Accepted::Answer(answer)) => {
-                let _ = reply.send(Ok(answer));
-                return;
-            }
-            Err(fault) => {
-                let _ = reply.send(Err(fault));
-                return;
-            }
+        let task = self.engine.new_task();
+        let call = match self.accept(&request, task).await? {
+            Accepted::Call(call) => call,
+            Accepted::Answer(answer) => return Ok(answer),
         };
-        reach(Failpoint::AfterAccept);
-        let client = Client::new(ask.call.deadline);
+        hit(Failpoint::AfterAccept);
+        let patience = self.patience(&request);
         let run = Run {
-            order_id: ask.order_id,
-            task_id,
-            token,
-            first: Some(Begun { step, since }),
-            trace: ask.call.trace.clone(),
-            client: Some(client),
+            order_id: request.order_id,
+            task_id: task.id,
+            token: task.token,
+            first: Some(CommittedCall { call, since: task.since }),
+            trace: request.call.trace,
+            client: Some(WaitingClient::new(request.call.deadline)),
         };
-        let late = Confirmation::Queued { task_id, retry_after: LOOK_AGAIN };
-        let patience = self.patience(&ask);
-        self.tasks
-            .run_and_reply(run, patience, reply, late, |rested| answer(rested, task_id))
-            .await;
+        match self.engine.start(run).wait(patience).await {
+            Some(result) => answer(result?, task.id),
+            None => Ok(Confirmation::Queued { task_id: task.id, retry_after: LOOK_AGAIN }),
+        }
     }
 
     /// How long the client waits: its wish, the policy, and its deadline, whichever is shortest.
-    fn patience(&self, ask: &Confirm) -> Duration {
-        let left = ask.call.deadline.remaining().saturating_sub(ANSWER_EARLY);
-        let wish = ask.wait.unwrap_or(Duration::MAX);
-        self.tasks.policy.sync_wait.min(wish).min(left)
+    fn patience(&self, request: &ConfirmRequest) -> Duration {
+        let left = request.call.deadline.remaining().saturating_sub(ANSWER_EARLY);
+        let wish = request.wait.unwrap_or(Duration::MAX);
+        self.engine.policy.sync_wait.min(wish).min(left)
     }
 
     /// One transaction: order, task and intent, with the lease in this request's hand.
     async fn accept(
         &self,
-        ask: &Confirm,
-        task_id: TaskId,
-        token: LeaseToken,
+        request: &ConfirmRequest,
+        task: NewTask,
     ) -> Result<Accepted, ConfirmError> {
-        let desk = self.tasks.desk(task_id, token, Round::default());
-        let reads = if ask.respond_async {
-            LoadOptions::QueueLength { up_to: self.tasks.policy.queue_max }
+        let load = if request.respond_async {
+            LoadOptions::QueueLength { up_to: self.engine.policy.queue_max }
         } else {
-            LoadOptions::OrderAggregate
+            LoadOptions::Aggregate
         };
-        let (scope, respond_async) = (ask.scope.clone(), ask.respond_async);
-        let return_url = ask.return_url.clone();
-        let trace = ask.call.trace.as_ref().map(ToString::to_string);
-        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
-            if !scope.allows(&aggregate.order.customer_id) {
-                return (None, Also::default());
-            }
-            let turn = desk.turn(scene, true);
-            let asker = Asker { turn, return_url: return_url.as_deref(), trace: trace.as_deref() };
-            let from = aggregate.order.status;
-            let confirmed = aggregate.confirm(&asker, respond_async);
-            (Some((confirmed, from, aggregate.order.status)), Also::default())
+        let command = ConfirmCommand {
+            return_url: request.return_url.clone(),
+            respond_async: request.respond_async,
+            trace: request.call.trace.as_ref().map(ToString::to_string),
         };
-        let store = self.tasks.store.as_ref();
-        let (confirmed, from, to) = decide(store, ask.order_id, reads, decision)
+        let (order, scope) = (request.order_id, request.scope.clone());
+        let confirmed = self
+            .engine
+            .command(order, scope, task, load, move |aggregate, context| {
+                (aggregate.confirm(&command, context), SideWrites::default())
+            })
             .await?
-            .flatten()
             .ok_or(ConfirmError::NotFound)?;
-        if from != to {
-            self.tasks.events.record(&Event::OrderMoved { from, to });
-        }
-        let retry_after = LOOK_AGAIN;
-        Ok(match confirmed {
-            Confirmed::Begun(step) => Accepted::Begun(step),
-            Confirmed::Form { provider, form_url } => {
+        let queued = |task_id| Confirmation::Queued { task_id, retry_after: LOOK_AGAIN };
+        Ok(match confirmed.answer {
+            ConfirmDecision::Call(call) => Accepted::Call(call),
+            ConfirmDecision::Form { provider, form_url } => {
                 Accepted::Answer(Confirmation::Registered { provider, form_url })
             }
-            Confirmed::Running(task_id) => {
-                Accepted::Answer(Confirmation::Queued { task_id, retry_after })
+            ConfirmDecision::Running(task_id) => Accepted::Answer(queued(task_id)),
+            ConfirmDecision::Queued => {
+                self.engine.watch.work_is_due();
+                Accepted::Answer(queued(task.id))
             }
-            Confirmed::Queued => {
-                self.tasks.watch.work_is_due();
-                Accepted::Answer(Confirmation::Queued { task_id, retry_after })
+            ConfirmDecision::InReview => {
+                let reviewed = self.in_review(order).await?;
+                let task_id = reviewed.ok_or(ConfirmError::NotConfirmable(confirmed.to))?;
+                Accepted::Answer(queued(task_id))
             }
-            Confirmed::InReview => {
-                let task_id = self.in_review(ask.order_id).await?;
-                let task_id = task_id.ok_or(ConfirmError::NotConfirmable(to))?;
-                Accepted::Answer(Confirmation::Queued { task_id, retry_after })
-            }
-            Confirmed::Refused(status) => return Err(ConfirmError::NotConfirmable(status)),
+            ConfirmDecision::Refused(status) => return Err(ConfirmError::NotConfirmable(status)),
         })
     }
 
@@ -183,36 +150,36 @@ impl ConfirmOrder {
     async fn in_review(&self, order: OrderId) -> Result<Option<TaskId>, StorageError> {
         let state = Some(TaskState::Review);
         let query = TaskQuery { order: Some(order), state, limit: 1, after: None };
-        let found = self.tasks.store.tasks(&query).await?;
+        let found = self.engine.store.tasks(&query).await?;
         Ok(found.first().map(|task| task.id))
     }
 }
 
 enum Accepted {
-    Begun(Step),
+    Call(ProviderCall),
     Answer(Confirmation),
 }
 
 /// What a client is told of a run that rests.
-fn answer(rested: Rested, task_id: TaskId) -> Result<Confirmation, ConfirmError> {
+fn answer(result: RunResult, task_id: TaskId) -> Result<Confirmation, ConfirmError> {
     let queued = |retry_after| Ok(Confirmation::Queued { task_id, retry_after });
-    let Some(task) = rested.task else { return queued(LOOK_AGAIN) };
+    let Some(task) = result.task else { return queued(LOOK_AGAIN) };
     match (task.state, task.error) {
-        (TaskState::Succeeded, _) => match rested.form {
+        (TaskState::Succeeded, _) => match result.form {
             Some((provider, form_url)) => Ok(Confirmation::Registered { provider, form_url }),
             // Paid or taken back in the meantime: the task and the order tell.
             None => queued(LOOK_AGAIN),
         },
-        (TaskState::Queued, _) => queued(task.run_at.since(rested.now)),
+        (TaskState::Queued, _) => queued(task.run_at.since(result.now)),
         (TaskState::Failed, Some(TaskError::PaymentRejected)) => Err(ConfirmError::Rejected),
         (TaskState::Cancelled, Some(TaskError::DeadlineExceeded)) => {
             Err(ConfirmError::DeadlineExceeded)
         }
-        (TaskState::Cancelled, Some(_)) => match rested.unavailable {
-            Some(fault) => Err(fault.into()),
+        (TaskState::Cancelled, Some(_)) => match result.unavailable {
+            Some(error) => Err(error.into()),
             None => queued(LOOK_AGAIN),
         },
-        (TaskState::Cancelled, None) => Err(ConfirmError::NotConfirmable(rested.status)),
+        (TaskState::Cancelled, None) => Err(ConfirmError::NotConfirmable(result.status)),
         (TaskState::Running | TaskState::Failed | TaskState::Review, _) => queued(LOOK_AGAIN),
     }
 }

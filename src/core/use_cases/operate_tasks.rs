@@ -1,20 +1,21 @@
 //! The operator's way out: see tasks, let them run, give them up, answer what only a person can.
 //! Everything done by hand is kept in the same transaction, with its reason.
 
-use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
+use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::provider::ProviderNumber;
-use crate::core::engine::run::RunTasks;
-use crate::core::payment::effect::{Round, Turn};
+use crate::core::engine::{Engine, NewTask};
+use crate::core::payment::OrderAggregate;
+use crate::core::payment::context::DecisionContext;
+use crate::core::payment::operator::{OperatorFinding, OperatorRefused};
 use crate::core::payment::task::Task;
-use crate::core::payment::{OperatorFinding, OperatorRefused, OrderAggregate};
 use crate::core::ports::order_repository::{
-    Also, AuditEntry, LoadOptions, Scope, StorageError, TaskQuery, TxContext, decide,
+    AuditEntry, LoadOptions, Scope, SideWrites, StorageError, TaskQuery,
 };
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct OperateTasks {
-    pub tasks: Arc<RunTasks>,
+    pub engine: Arc<Engine>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +46,7 @@ impl OperateTasks {
     /// # Errors
     /// The storage cannot answer.
     pub async fn list(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
-        self.tasks.store.tasks(query).await
+        self.engine.store.tasks(query).await
     }
 
     /// The order with everything that was ever tried for it: what a person needs to ask a provider.
@@ -53,41 +54,47 @@ impl OperateTasks {
     /// # Errors
     /// The storage cannot answer.
     pub async fn show(&self, order: OrderId) -> Result<Option<OrderAggregate>, StorageError> {
-        self.tasks.store.aggregate(order, &Scope::Anyone).await
+        self.engine.store.aggregate(order, &Scope::Anyone).await
     }
 
     /// # Errors
     /// No such task, or it is not in a state for this.
     pub async fn run(&self, task_id: TaskId, operation: Operation) -> Result<(), OperateError> {
-        let view = self.tasks.store.task(task_id, &Scope::Anyone).await?;
+        let view = self.engine.store.task(task_id, &Scope::Anyone).await?;
         let order_id = view.ok_or(OperateError::NotFound)?.task.order_id;
-        let token = LeaseToken::new(self.tasks.entropy.bits());
-        let desk = self.tasks.desk(task_id, token, Round::default());
-        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
-            let done = operate(aggregate, task_id, &operation, &desk.turn(scene, false));
-            let audit = done.is_ok().then(|| operation.audit(task_id));
-            (done, Also { audit, ..Also::default() })
-        };
-        decide(self.tasks.store.as_ref(), order_id, LoadOptions::OrderAggregate, decision)
+        let task = NewTask { id: task_id, ..self.engine.new_task() };
+        let commanded = self
+            .engine
+            .command(
+                order_id,
+                Scope::Anyone,
+                task,
+                LoadOptions::Aggregate,
+                move |order, context| {
+                    let done = operate(order, &operation, context);
+                    let audit = done.is_ok().then(|| operation.audit(context.task));
+                    (done, SideWrites { audit, ..SideWrites::default() })
+                },
+            )
             .await?
-            .ok_or(OperateError::NotFound)??;
-        self.tasks.watch.changed(task_id);
-        self.tasks.watch.work_is_due();
+            .ok_or(OperateError::NotFound)?;
+        commanded.answer?;
+        self.engine.watch.changed(task_id);
+        self.engine.watch.work_is_due();
         Ok(())
     }
 }
 
 fn operate(
     aggregate: &mut OrderAggregate,
-    task: TaskId,
     operation: &Operation,
-    turn: &Turn<'_>,
+    context: &DecisionContext,
 ) -> Result<(), OperatorRefused> {
     match operation {
-        Operation::Retry => aggregate.operator_retry(task, turn),
-        Operation::Cancel => aggregate.operator_cancel(task),
+        Operation::Retry => aggregate.retry_task(context),
+        Operation::Cancel => aggregate.cancel_task(context),
         Operation::Resolve { finding, number, .. } => {
-            aggregate.operator_resolve(*finding, number.as_ref(), turn)
+            aggregate.resolve_task(*finding, number.as_ref(), context)
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::provider::Provider;
-use crate::core::engine::run::RunTasks;
+use crate::core::engine::Engine;
 use crate::core::payment::OrderAggregate;
 use crate::core::ports::clock::Clock;
 use crate::core::ports::order_repository::{
-    Also, InboxEntry, LoadOptions, StorageError, TxContext, decide,
+    InboxEntry, LoadOptions, SideWrites, StorageError, TxContext, decide,
 };
 use crate::core::ports::payment::{Callback, CallbackError, RawCallback};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ pub enum ReceiveError {
 
 #[derive(Debug)]
 pub struct ReceiveCallback {
-    pub tasks: Arc<RunTasks>,
+    pub engine: Arc<Engine>,
     pub clock: Arc<dyn Clock>,
     pub unsigned: UnsignedHints,
 }
@@ -42,37 +42,37 @@ impl ReceiveCallback {
     ))]
     pub async fn run(&self, provider: Provider, raw: &RawCallback<'_>) -> Result<(), ReceiveError> {
         let port =
-            self.tasks.router.port(provider).ok_or(ReceiveError::UnknownProvider(provider))?;
+            self.engine.gateway.port(provider).ok_or(ReceiveError::UnknownProvider(provider))?;
         let callback = port.read_callback(raw, self.clock.now())?;
         if !callback.signed && !self.unsigned.admit() {
             return Ok(());
         }
-        match self.tasks.store.find_order(provider, &callback.number).await? {
+        match self.engine.store.find_order(provider, &callback.number).await? {
             Some(order_id) => {
                 tracing::Span::current().record("order.id", tracing::field::display(order_id));
-                self.hint(order_id, provider, callback).await
+                self.request_sync(order_id, provider, callback).await
             }
             None => self.orphan(provider, callback).await,
         }
     }
 
-    /// Entry and hint in one transaction: an entry whose hint was lost would never be looked at.
-    async fn hint(
+    /// Entry and request in one transaction: an entry whose request was lost would never be looked at.
+    async fn request_sync(
         &self,
         order_id: OrderId,
         provider: Provider,
         callback: Callback,
     ) -> Result<(), ReceiveError> {
-        let entropy = Arc::clone(&self.tasks.entropy);
-        let max_age = self.tasks.policy.max_age;
-        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
+        let entropy = Arc::clone(&self.engine.entropy);
+        let max_age = self.engine.policy.max_age;
+        let decision = move |aggregate: &mut OrderAggregate, tx: &TxContext| {
             let spare = TaskId::new(entropy.bits());
-            aggregate.hint(provider, &callback.number, scene.now, spare, max_age);
+            aggregate.request_sync((provider, &callback.number), tx.now, spare, max_age);
             let inbox = callback.signed.then(|| entry(provider, &callback));
-            ((), Also { inbox, ..Also::default() })
+            ((), SideWrites { inbox, ..SideWrites::default() })
         };
-        decide(self.tasks.store.as_ref(), order_id, LoadOptions::OrderAggregate, decision).await?;
-        self.tasks.watch.work_is_due();
+        decide(self.engine.store.as_ref(), order_id, LoadOptions::Aggregate, decision).await?;
+        self.engine.watch.work_is_due();
         Ok(())
     }
 
@@ -80,7 +80,7 @@ impl ReceiveCallback {
         if !callback.signed {
             return Ok(());
         }
-        if self.tasks.store.keep_orphan(entry(provider, &callback)).await? {
+        if self.engine.store.keep_orphan(entry(provider, &callback)).await? {
             tracing::error!(system = %provider, number = %callback.number,
                 "a callback about a number that we never gave");
         }

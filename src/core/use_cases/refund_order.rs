@@ -1,20 +1,20 @@
 //! Refund an order, whole or in part: one refund of an order at a time.
 
-use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
+use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
-use crate::core::engine::run::{Begun, LOOK_AGAIN, Reply, Rested, Run, RunTasks};
-use crate::core::payment::effect::{Round, Step};
+use crate::core::engine::run::{CommittedCall, Run, RunResult};
+use crate::core::engine::{Engine, LOOK_AGAIN, NewTask};
+use crate::core::payment::commands::{RefundCommand, RefundDecision};
+use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::TaskState;
-use crate::core::payment::{Asker, OrderAggregate, RefundAsked};
 use crate::core::ports::call::Call;
 use crate::core::ports::order_repository::{
-    Also, IdempotencyKey, KeptReply, LoadOptions, Scope, StorageError, TxContext, decide,
+    IdempotencyKey, KeptReply, LoadOptions, Scope, SideWrites, StorageError,
 };
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// Makes the reply of a decision: status and body.
 pub type RenderRefund = Box<dyn Fn(Result<TaskId, RefundError>) -> (u16, Vec<u8>) + Send + Sync>;
@@ -37,12 +37,12 @@ impl fmt::Debug for KeyedRefund {
 
 impl KeyedRefund {
     /// `None` where a repeat may get another answer.
-    fn reply(&self, asked: &RefundAsked, task: TaskId) -> Option<(IdempotencyKey, KeptReply)> {
+    fn reply(&self, asked: &RefundDecision, task: TaskId) -> Option<(IdempotencyKey, KeptReply)> {
         let verdict = match asked {
-            RefundAsked::Begun(_) => Ok(task),
-            RefundAsked::InProgress => return None,
-            RefundAsked::Exceeds => Err(RefundError::Exceeds),
-            RefundAsked::Refused(status) => Err(RefundError::NotRefundable(*status)),
+            RefundDecision::Call(_) => Ok(task),
+            RefundDecision::InProgress => return None,
+            RefundDecision::Exceeds => Err(RefundError::Exceeds),
+            RefundDecision::Refused(status) => Err(RefundError::NotRefundable(*status)),
         };
         let (status, body) = (self.render)(verdict);
         Some((self.key.clone(), KeptReply { fingerprint: self.fingerprint, status, body }))
@@ -50,7 +50,7 @@ impl KeyedRefund {
 }
 
 #[derive(Debug)]
-pub struct Refund {
+pub struct RefundRequest {
     pub order_id: OrderId,
     pub scope: Scope,
     /// All that is left, if not said.
@@ -87,81 +87,72 @@ pub enum RefundError {
 
 #[derive(Debug)]
 pub struct RefundOrder {
-    pub tasks: Arc<RunTasks>,
+    pub engine: Arc<Engine>,
 }
 
 impl RefundOrder {
-    /// Answers through `reply`, and goes on until the call that has begun is stored. Run it detached
-    /// from the client.
+    /// Answers as soon as there is something to say; the call that has begun goes on until it is stored.
+    ///
+    /// # Errors
+    /// As [`RefundError`] says; nothing is given back then.
     #[tracing::instrument(name = "RefundOrder", skip_all, fields(
-        order.id = %ask.order_id, order.status, payment.method, fallback.kind,
+        order.id = %request.order_id, order.status, payment.method, fallback.kind,
     ))]
-    pub async fn run(&self, ask: Refund, reply: Reply<Result<Refunding, RefundError>>) {
-        let task_id = TaskId::new(self.tasks.entropy.bits());
-        let token = LeaseToken::new(self.tasks.entropy.bits());
-        let since = Instant::now();
-        let (order_id, call) = (ask.order_id, ask.call.clone());
-        let step = match self.accept(ask, task_id, token).await {
-            Ok(step) => step,
-            Err(fault) => {
-                let _ = reply.send(Err(fault));
-                return;
-            }
+    pub async fn run(&self, request: RefundRequest) -> Result<Refunding, RefundError> {
+        let task = self.engine.new_task();
+        let (order_id, call) = (request.order_id, request.call.clone());
+        let first = self.accept(request, task).await?;
+        let patience = self.engine.policy.sync_wait.min(call.deadline.remaining());
+        let run = Run {
+            order_id,
+            task_id: task.id,
+            token: task.token,
+            first: Some(CommittedCall { call: first, since: task.since }),
+            trace: call.trace,
+            client: None,
         };
-        let patience = self.tasks.policy.sync_wait.min(call.deadline.remaining());
-        let first = Some(Begun { step, since });
-        let run = Run { order_id, task_id, token, first, trace: call.trace, client: None };
-        let late = Refunding::Queued { task_id, retry_after: LOOK_AGAIN };
-        self.tasks
-            .run_and_reply(run, patience, reply, late, |rested| answer(rested, task_id))
-            .await;
+        match self.engine.start(run).wait(patience).await {
+            Some(result) => answer(result?, task.id),
+            None => Ok(Refunding::Queued { task_id: task.id, retry_after: LOOK_AGAIN }),
+        }
     }
 
     async fn accept(
         &self,
-        ask: Refund,
-        task_id: TaskId,
-        token: LeaseToken,
-    ) -> Result<Step, RefundError> {
-        let desk = self.tasks.desk(task_id, token, Round::default());
-        let Refund { order_id, scope, amount, keyed, call } = ask;
-        let trace = call.trace.as_ref().map(ToString::to_string);
-        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
-            if !scope.allows(&aggregate.order.customer_id) {
-                return (None, Also::default());
-            }
-            let turn = desk.turn(scene, true);
-            let asker = Asker { turn, return_url: None, trace: trace.as_deref() };
-            let asked = aggregate.refund(&asker, amount);
-            let reply = keyed.as_ref().and_then(|keyed| keyed.reply(&asked, task_id));
-            (Some(asked), Also { reply, ..Also::default() })
+        request: RefundRequest,
+        task: NewTask,
+    ) -> Result<ProviderCall, RefundError> {
+        let RefundRequest { order_id, scope, amount, keyed, call } = request;
+        let command = RefundCommand {
+            amount,
+            client_key: keyed.as_ref().map(|keyed| keyed.key.key.clone()),
+            trace: call.trace.as_ref().map(ToString::to_string),
         };
-        let asked =
-            decide(self.tasks.store.as_ref(), order_id, LoadOptions::OrderAggregate, decision)
-                .await?
-                .flatten()
-                .ok_or(RefundError::NotFound)?;
-        match asked {
-            RefundAsked::Begun(step) => Ok(step),
-            RefundAsked::InProgress => Err(RefundError::InProgress),
-            RefundAsked::Exceeds => Err(RefundError::Exceeds),
-            RefundAsked::Refused(status) => Err(RefundError::NotRefundable(status)),
+        let commanded = self
+            .engine
+            .command(order_id, scope, task, LoadOptions::Aggregate, move |aggregate, context| {
+                let asked = aggregate.refund_payment(&command, context);
+                let reply = keyed.as_ref().and_then(|keyed| keyed.reply(&asked, context.task));
+                (asked, SideWrites { reply, ..SideWrites::default() })
+            })
+            .await?
+            .ok_or(RefundError::NotFound)?;
+        match commanded.answer {
+            RefundDecision::Call(call) => Ok(call),
+            RefundDecision::InProgress => Err(RefundError::InProgress),
+            RefundDecision::Exceeds => Err(RefundError::Exceeds),
+            RefundDecision::Refused(status) => Err(RefundError::NotRefundable(status)),
         }
     }
 }
 
-fn answer(rested: Rested, task_id: TaskId) -> Result<Refunding, RefundError> {
-    let Some(task) = rested.task else {
-        return Ok(Refunding::Queued { task_id, retry_after: LOOK_AGAIN });
-    };
+fn answer(result: RunResult, task_id: TaskId) -> Result<Refunding, RefundError> {
+    let queued = |retry_after| Ok(Refunding::Queued { task_id, retry_after });
+    let Some(task) = result.task else { return queued(LOOK_AGAIN) };
     match task.state {
         TaskState::Succeeded => Ok(Refunding::Done),
         TaskState::Failed => Err(RefundError::Rejected),
-        TaskState::Queued => {
-            Ok(Refunding::Queued { task_id, retry_after: task.run_at.since(rested.now) })
-        }
-        TaskState::Running | TaskState::Cancelled | TaskState::Review => {
-            Ok(Refunding::Queued { task_id, retry_after: LOOK_AGAIN })
-        }
+        TaskState::Queued => queued(task.run_at.since(result.now)),
+        TaskState::Running | TaskState::Cancelled | TaskState::Review => queued(LOOK_AGAIN),
     }
 }

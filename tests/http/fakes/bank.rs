@@ -99,6 +99,10 @@ impl PaymentPort for Bank {
         false
     }
 
+    fn deduplicates_refunds(&self) -> bool {
+        true
+    }
+
     async fn register(
         &self,
         order: &RegisterOrder,

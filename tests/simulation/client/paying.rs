@@ -11,7 +11,7 @@ use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::{Reason, TaskState};
 use order_service::core::ports::order_repository::{OrderStore, Scope};
-use order_service::core::use_cases::confirm_order::{Confirm, ConfirmError, Confirmation};
+use order_service::core::use_cases::confirm_order::{ConfirmError, ConfirmRequest, Confirmation};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 impl Client {
     /// `None` when there is no answer that settles anything.
     pub async fn confirm(&self, instance: &Arc<Instance>, hangs_up: bool) -> Option<()> {
-        let ask = Confirm {
+        let ask = ConfirmRequest {
             order_id: self.order,
             scope: Scope::Anyone,
             return_url: None,
@@ -36,7 +36,10 @@ impl Client {
         self.world.chronicle.note(|| format!("{name} is confirmed at {}", instance.life.name));
         let (reply, answer) = oneshot::channel();
         let server = Arc::clone(instance);
-        instance.serve(async move { server.confirm.run(ask, reply).await });
+        instance.serve(async move {
+            // A client that has hung up does not hear it.
+            let _ = reply.send(server.confirm.run(ask).await);
+        });
         if hangs_up {
             return None;
         }

@@ -5,19 +5,24 @@ use crate::simulation::bank::{Payment, Standing};
 use crate::simulation::instance::Instance;
 use order_service::core::domain::money::Money;
 use order_service::core::ports::order_repository::{IdempotencyKey, Scope};
-use order_service::core::use_cases::cancel_order::{Cancel, CancelError, Cancellation};
-use order_service::core::use_cases::refund_order::{KeyedRefund, Refund, RefundError, Refunding};
+use order_service::core::use_cases::cancel_order::{CancelError, CancelRequest, Cancellation};
+use order_service::core::use_cases::refund_order::{
+    KeyedRefund, RefundError, RefundRequest, Refunding,
+};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 impl Client {
     pub async fn cancel(&self, instance: &Arc<Instance>, hangs_up: bool) -> Option<()> {
-        let ask = Cancel { order_id: self.order, scope: Scope::Anyone, call: self.call() };
+        let ask = CancelRequest { order_id: self.order, scope: Scope::Anyone, call: self.call() };
         self.world.chronicle.note(|| format!("{} is cancelled", self.world.name(self.order)));
         let (reply, answer) = oneshot::channel();
         let server = Arc::clone(instance);
-        instance.serve(async move { server.cancel.run(ask, reply).await });
+        instance.serve(async move {
+            // A client that has hung up does not hear it.
+            let _ = reply.send(server.cancel.run(ask).await);
+        });
         if hangs_up {
             return None;
         }
@@ -60,7 +65,7 @@ impl Client {
         let part = Money::rub(self.dice.pick(&[1, 5_000, 15_000])).expect("a small sum");
         let keyed = self.refund_key();
         let key = keyed.key.key.clone();
-        let ask = Refund {
+        let ask = RefundRequest {
             order_id: self.order,
             scope: Scope::Anyone,
             amount: self.dice.chance(0.6).then_some(part),
@@ -77,7 +82,10 @@ impl Client {
         });
         let (reply, answer) = oneshot::channel();
         let server = Arc::clone(instance);
-        instance.serve(async move { server.refund.run(ask, reply).await });
+        instance.serve(async move {
+            // A client that has hung up does not hear it.
+            let _ = reply.send(server.refund.run(ask).await);
+        });
         if hangs_up {
             return None;
         }

@@ -5,13 +5,13 @@ use crate::simulation::port::SimPort;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
+use order_service::core::domain::unavailable::PaymentSystemUnavailableError;
 use order_service::core::domain::unavailable::{NotExecuted, System, Unknown};
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
     Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef,
-    PaymentReport, PaymentSystemUnavailableError, RawCallback, RefundOrder, RegisterOrder,
-    Registered, ReportedStatus,
+    PaymentReport, RawCallback, RefundOrder, RegisterOrder, Registered, ReportedStatus,
 };
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,6 +78,10 @@ impl PaymentPort for MutantPort {
 
     fn repeats_safely(&self) -> bool {
         self.port.repeats_safely()
+    }
+
+    fn deduplicates_refunds(&self) -> bool {
+        self.port.deduplicates_refunds()
     }
 
     async fn register(

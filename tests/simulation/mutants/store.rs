@@ -8,7 +8,7 @@ use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::registration::{Ending, RegistrationState};
 use order_service::core::payment::task::{TaskKind, TaskState};
 use order_service::core::ports::order_repository::{
-    Also, ClaimRequest, Claimed, Decide, KeyedOrder, LoadOptions, OrderStore, Placed, Scope,
+    ClaimRequest, Claimed, Decide, KeyedOrder, LoadOptions, OrderStore, Placed, Scope, SideWrites,
     StorageError, TaskQuery, TaskView, TxContext,
 };
 use std::sync::Arc;
@@ -115,16 +115,16 @@ impl Mutation {
                         let held =
                             aggregate.tasks.iter_mut().filter_map(|task| task.lease.as_mut());
                         held.for_each(|lease| lease.until = lease.until.min(scene.now));
-                        Also::default()
+                        SideWrites::default()
                     });
-                world.store.change(task.order_id, LoadOptions::OrderAggregate, run_out).await?;
+                world.store.change(task.order_id, LoadOptions::Aggregate, run_out).await?;
             }
         }
         world.store.claim(request).await
     }
 }
 
-fn believing(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> Also {
+fn believing(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> SideWrites {
     let before: Vec<bool> = aggregate.registrations.iter().map(|r| r.sync_requested).collect();
     let also = decide(aggregate, scene);
     let mut sync_requested = false;
@@ -145,7 +145,7 @@ fn confirming_twice(
     aggregate: &mut OrderAggregate,
     scene: &TxContext,
     decide: &mut Decide,
-) -> Also {
+) -> SideWrites {
     let mut trial = aggregate.clone();
     let also = decide(&mut trial, scene);
     if trial != *aggregate || aggregate.order.status != OrderStatus::Registering {
@@ -173,7 +173,11 @@ fn confirming_twice(
     also
 }
 
-fn forgetting(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> Also {
+fn forgetting(
+    aggregate: &mut OrderAggregate,
+    scene: &TxContext,
+    decide: &mut Decide,
+) -> SideWrites {
     let known: Vec<TaskId> = aggregate.tasks.iter().map(|task| task.id).collect();
     let also = decide(aggregate, scene);
     let sync_requested =
@@ -184,7 +188,7 @@ fn forgetting(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut De
     also
 }
 
-fn burying(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> Also {
+fn burying(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> SideWrites {
     let also = decide(aggregate, scene);
     for registration in &mut aggregate.registrations {
         if registration.evidence == "refused_again" {

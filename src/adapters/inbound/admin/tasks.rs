@@ -13,7 +13,7 @@ use crate::adapters::inbound::http_kit::request_context::RequestContext;
 use crate::adapters::inbound::http_kit::violations::{At, Faults};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::provider::ProviderNumber;
-use crate::core::payment::OperatorFinding;
+use crate::core::payment::operator::OperatorFinding;
 use crate::core::payment::task::{Task, TaskState};
 use crate::core::ports::order_repository::{Scope, TaskQuery};
 use crate::core::use_cases::operate_tasks::Operation;
@@ -129,7 +129,7 @@ async fn operate(
             reason = reason.as_deref(),
             "an operator decided about a task"
         );
-        let view = desk.operate_tasks.tasks.store.task(id, &Scope::Anyone).await?;
+        let view = desk.operate_tasks.engine.store.task(id, &Scope::Anyone).await?;
         let task = view.ok_or(Problem::new(Code::TaskNotFound))?.task;
         Ok(json(StatusCode::OK, &shown(&task, &visit)))
     };

@@ -11,7 +11,7 @@ use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
 use crate::adapters::inbound::http_kit::violations::{At, Faults};
 use crate::core::domain::ids::OrderId;
-use crate::core::use_cases::cancel_order::{Cancel, Cancellation};
+use crate::core::use_cases::cancel_order::{CancelRequest, Cancellation};
 use axum::extract::State;
 use axum::response::Response;
 use std::sync::Arc;
@@ -44,10 +44,9 @@ pub async fn cancel_order(
         let nothing = faults.object(&body, At::Root, &[]);
         faults.verdict(nothing)?;
     }
-    let ask = Cancel { order_id, scope: caller.scope.clone(), call: visit.call() };
+    let request = CancelRequest { order_id, scope: caller.scope.clone(), call: visit.call() };
     let work = Arc::clone(&app);
-    let answer =
-        app.answered(|reply| async move { work.can.cancel_order.run(ask, reply).await }).await??;
+    let answer = app.detached(async move { work.can.cancel_order.run(request).await }).await??;
     match answer {
         Cancellation::Done => present_order(&app, order_id, &caller.scope).await,
         Cancellation::Queued { task_id, retry_after } => Ok(queued(order_id, task_id, retry_after)),

@@ -15,7 +15,7 @@ use crate::adapters::inbound::http_kit::request_context::RequestContext;
 use crate::adapters::inbound::http_kit::violations::{At, Faults};
 use crate::adapters::inbound::http_kit::wire::provider_schema;
 use crate::core::domain::ids::OrderId;
-use crate::core::use_cases::confirm_order::{Confirm, Confirmation};
+use crate::core::use_cases::confirm_order::{ConfirmRequest, Confirmation};
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode};
@@ -88,7 +88,7 @@ pub async fn confirm_order(
     let wait = prefer.wait.map(|wait| wait.min(MAX_WAIT));
     let respond_async = prefer.respond_async && wait.is_none_or(|wait| wait.is_zero());
     let wait = wait.filter(|_| !respond_async);
-    let ask = Confirm {
+    let request = ConfirmRequest {
         order_id,
         scope: caller.scope,
         return_url,
@@ -97,8 +97,7 @@ pub async fn confirm_order(
         call: visit.call(),
     };
     let work = Arc::clone(&app);
-    let answer =
-        app.answered(|reply| async move { work.can.confirm_order.run(ask, reply).await }).await??;
+    let answer = app.detached(async move { work.can.confirm_order.run(request).await }).await??;
     let mut response = match answer {
         Confirmation::Registered { provider, form_url } => {
             let body = RegisteredBody {

@@ -21,7 +21,7 @@ use crate::core::domain::money::{Currency, Money};
 use crate::core::payment::task::TaskState;
 use crate::core::ports::events::{Event, IdempotencyResult};
 use crate::core::ports::order_repository::{IdempotencyKey, KeptReply, Scope};
-use crate::core::use_cases::refund_order::{KeyedRefund, Refund, Refunding, RenderRefund};
+use crate::core::use_cases::refund_order::{KeyedRefund, RefundRequest, Refunding, RenderRefund};
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
@@ -115,10 +115,9 @@ impl Wanted {
         visit: &RequestContext,
     ) -> Result<Refunding, Problem> {
         let (order_id, amount, scope) = (self.order_id, self.amount, self.scope.clone());
-        let ask = Refund { order_id, scope, amount, keyed, call: visit.call() };
+        let request = RefundRequest { order_id, scope, amount, keyed, call: visit.call() };
         let work = Arc::clone(app);
-        let refunding = |reply| async move { work.can.refund_order.run(ask, reply).await };
-        Ok(app.answered(refunding).await??)
+        Ok(app.detached(async move { work.can.refund_order.run(request).await }).await??)
     }
 
     fn fingerprint(&self) -> Fingerprint {

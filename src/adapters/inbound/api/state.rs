@@ -89,19 +89,6 @@ impl App {
         let run = self.services.detached.spawn(work.in_current_span());
         run.await.map_err(|_| Problem::internal("detached work panicked"))
     }
-
-    /// Runs work that answers before its end.
-    ///
-    /// # Errors
-    /// `internal` when the work ended without an answer.
-    pub async fn answered<T: Send + 'static, W: Future<Output = ()> + Send + 'static>(
-        &self,
-        work: impl FnOnce(tokio::sync::oneshot::Sender<T>) -> W,
-    ) -> Result<T, Problem> {
-        let (reply, answer) = tokio::sync::oneshot::channel();
-        self.services.detached.spawn(work(reply).in_current_span());
-        answer.await.map_err(|_| Problem::internal("work ended without an answer"))
-    }
 }
 
 impl FromRef<Arc<App>> for BodyLimit {

@@ -8,7 +8,7 @@ pub use housekeeping::Housekeeping;
 
 use crate::adapters::observe::spans;
 use crate::core::domain::provider::Provider;
-use crate::core::engine::run::RunTasks;
+use crate::core::engine::Engine;
 use crate::core::ports::events::{Event, Events};
 use crate::core::ports::order_repository::{Claimed, Hint, StorageError};
 use crate::core::ports::trace::TraceParent;
@@ -30,7 +30,7 @@ const OVERDUE: usize = 2;
 
 #[derive(Debug)]
 pub struct Worker {
-    pub tasks: Arc<RunTasks>,
+    pub engine: Arc<Engine>,
     pub events: Arc<dyn Events>,
     /// `TASK_WORKERS`: runs at a time.
     pub workers: usize,
@@ -44,7 +44,7 @@ pub struct Worker {
 impl Worker {
     /// Claims and runs until it is stopped; runs that have begun go on in the tracker.
     pub async fn run(self) {
-        let lanes = Arc::new(Lanes::new(self.workers, self.tasks.router.providers().collect()));
+        let lanes = Arc::new(Lanes::new(self.workers, self.engine.gateway.providers().collect()));
         let mut hints = 0;
         while !self.stop.is_cancelled() {
             let found = self.claim_round(&lanes).await;
@@ -55,8 +55,8 @@ impl Worker {
                 // In this order and not by lot, so that a simulated run replays exactly.
                 biased;
                 () = self.stop.cancelled() => break,
-                () = self.tasks.watch.due() => {}
-                seen = self.tasks.store.sync_requested(Hint::TaskDue, hints) => hints = seen,
+                () = self.engine.watch.due() => {}
+                seen = self.engine.store.sync_requested(Hint::TaskDue, hints) => hints = seen,
                 () = lanes.freed() => {}
                 () = sleep(self.pause()) => {}
             }
@@ -68,12 +68,12 @@ impl Worker {
         let mut more = false;
         for lane in lanes.in_turn() {
             let share = self.share(lane);
-            let overdue = lanes.is_overdue(lane, share > 0, self.tasks.policy.backoff_max);
+            let overdue = lanes.is_overdue(lane, share > 0, self.engine.policy.backoff_max);
             let limit = lanes.room(lane).min(if overdue { OVERDUE } else { share });
             if limit == 0 {
                 continue;
             }
-            match timeout(CLAIM_LIMIT, self.tasks.claim(lane, limit)).await {
+            match timeout(CLAIM_LIMIT, self.engine.claim(lane, limit)).await {
                 Ok(Ok(claimed)) => {
                     self.events.record(&Event::TaskPoll);
                     more |= claimed.len() == limit;
@@ -83,8 +83,8 @@ impl Worker {
                     tracing::warn!("tasks cannot be claimed: the storage does not answer");
                     return false;
                 }
-                Ok(Err(fault @ StorageError::Corrupt(_))) => {
-                    tracing::error!(%fault, "tasks cannot be claimed");
+                Ok(Err(error @ StorageError::Corrupt(_))) => {
+                    tracing::error!(%error, "tasks cannot be claimed");
                     return false;
                 }
             }
@@ -94,21 +94,21 @@ impl Worker {
 
     /// Live requests go first: a quarter of what the guards would let through, and at least one.
     fn share(&self, lane: Option<Provider>) -> usize {
-        let free = |provider| self.tasks.router.capacity(provider).free;
+        let free = |provider| self.engine.gateway.capacity(provider).free;
         let free = match lane {
             Some(provider) => free(provider),
-            None => self.tasks.router.providers().map(free).max().unwrap_or(0),
+            None => self.engine.gateway.providers().map(free).max().unwrap_or(0),
         };
         if free == 0 { 0 } else { (free / 4).max(1) }
     }
 
     fn spawn(&self, lanes: &Arc<Lanes>, lane: Option<Provider>, claimed: Claimed) {
-        let (tasks, place) = (Arc::clone(&self.tasks), lanes.enter(lane));
+        let (engine, place) = (Arc::clone(&self.engine), lanes.enter(lane));
         let span = span_of(&claimed);
         let run = async move {
             let (order_id, task_id) = (claimed.order_id, claimed.task_id);
-            if let Err(fault) = tasks.run_claimed(claimed).await {
-                tracing::error!(%order_id, %task_id, %fault, "a task's result could not be stored");
+            if let Err(error) = engine.run_claimed(claimed).await {
+                tracing::error!(%order_id, %task_id, %error, "a task's result could not be stored");
                 spans::fail(&Span::current(), "a task's result could not be stored");
             }
             drop(place);

@@ -77,6 +77,7 @@ closed_set!(RegistrationResult {
 });
 closed_set!(ReconcileFinding {
     Executed => "executed", NotExecuted => "not_executed", Mismatch => "mismatch",
+    RefundElsewhere => "refund_elsewhere",
 });
 closed_set!(StepOutcome {
     Completed => "completed",
@@ -90,13 +91,14 @@ closed_set!(IdempotencyResult {
 });
 
 /// Of the vocabulary in which missing answers are told: the label `reason` of a fallback.
-pub const CAUSES: [Cause; 14] = [
+pub const CAUSES: [Cause; 15] = [
     Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
     Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken)),
     Cause::NotExecuted(NotExecuted::Shed(Shed::ForcedOpen)),
     Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull)),
     Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadWait)),
     Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort)),
+    Cause::NotExecuted(NotExecuted::Shed(Shed::LeaseTooShort)),
     Cause::NotExecuted(NotExecuted::Unreachable),
     Cause::NotExecuted(NotExecuted::Throttled),
     Cause::NotExecuted(NotExecuted::Misdirected),

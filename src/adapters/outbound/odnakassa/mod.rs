@@ -113,6 +113,10 @@ impl PaymentPort for OdnaKassaAdapter {
         }
     }
 
+    fn deduplicates_refunds(&self) -> bool {
+        true
+    }
+
     /// The key is our number: its first outcome is replayed.
     fn repeats_safely(&self) -> bool {
         true

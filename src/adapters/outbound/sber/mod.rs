@@ -146,6 +146,11 @@ impl PaymentPort for SberAdapter {
         }
     }
 
+    /// The classic protocol has no key for refunds: each request that is taken gives money back.
+    fn deduplicates_refunds(&self) -> bool {
+        self.protocol == Protocol::Json
+    }
+
     /// A repeated number is answered with code 1, without the form.
     fn repeats_safely(&self) -> bool {
         false

@@ -3,7 +3,7 @@
 use super::diff::Changes;
 use super::invariants::NO_PANIC;
 use crate::core::payment::OrderAggregate;
-use crate::core::ports::order_repository::{Also, Decide, StorageError, TxContext};
+use crate::core::ports::order_repository::{Decide, SideWrites, StorageError, TxContext};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The decision works on a copy, so that nothing half-done is ever seen.
@@ -11,7 +11,7 @@ pub fn run(
     decide: &mut Decide,
     loaded: &OrderAggregate,
     scene: &TxContext,
-) -> Result<(Option<Changes>, Also), StorageError> {
+) -> Result<(Option<Changes>, SideWrites), StorageError> {
     let mut decided = loaded.clone();
     let also = guarded(|| decide(&mut decided, scene))?;
     Ok((Changes::between(loaded, decided, scene.now)?, also))

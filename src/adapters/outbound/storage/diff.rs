@@ -6,6 +6,7 @@ use super::wakeups::News;
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
+use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
 use crate::core::payment::task::{Task, TaskState};
 use crate::core::ports::order_repository::StorageError;
@@ -16,6 +17,7 @@ use crate::core::ports::order_repository::StorageError;
 pub struct Changes {
     pub order: Order,
     pub registrations: Vec<Registration>,
+    pub refunds: Vec<Refund>,
     pub tasks: Vec<Task>,
 }
 
@@ -29,7 +31,8 @@ impl Changes {
         decided: OrderAggregate,
         now: Timestamp,
     ) -> Result<Option<Self>, StorageError> {
-        let OrderAggregate { order, registrations, tasks } = decided;
+        let OrderAggregate { order, registrations, refunds, tasks } = decided;
+        let refunds = changed_refunds(&loaded.refunds, refunds, now)?;
         let registrations = changed_registrations(&loaded.registrations, registrations, now)?;
         let tasks = changed_tasks(&loaded.tasks, tasks, now)?;
         let before = &loaded.order;
@@ -37,11 +40,15 @@ impl Changes {
         if same != *before {
             return Err(StorageError::Corrupt(APPEND_ONLY));
         }
-        if order.status == before.status && registrations.is_empty() && tasks.is_empty() {
+        if order.status == before.status
+            && registrations.is_empty()
+            && refunds.is_empty()
+            && tasks.is_empty()
+        {
             return Ok(None);
         }
         let order = Order { version: before.version + 1, updated_at: now, ..order };
-        Ok(Some(Self { order, registrations, tasks }))
+        Ok(Some(Self { order, registrations, refunds, tasks }))
     }
 
     pub fn news(&self, now: Timestamp) -> News {
@@ -79,6 +86,31 @@ fn changed_registrations(
         changed.push(registration);
     }
     changed.sort_by_key(|registration| registration.state.maybe_alive());
+    if kept == loaded.len() { Ok(changed) } else { Err(StorageError::Corrupt(APPEND_ONLY)) }
+}
+
+fn changed_refunds(
+    loaded: &[Refund],
+    decided: Vec<Refund>,
+    now: Timestamp,
+) -> Result<Vec<Refund>, StorageError> {
+    let mut kept = 0;
+    let mut changed = Vec::new();
+    for mut refund in decided {
+        if let Some(before) = loaded.iter().find(|before| before.key == refund.key) {
+            kept += 1;
+            let content = |refund: &Refund| (refund.provider, refund.sequence, refund.amount);
+            if content(&refund) != content(before) {
+                return Err(StorageError::Corrupt(APPEND_ONLY));
+            }
+            refund.updated_at = before.updated_at;
+            if refund == *before {
+                continue;
+            }
+        }
+        refund.updated_at = now;
+        changed.push(refund);
+    }
     if kept == loaded.len() { Ok(changed) } else { Err(StorageError::Corrupt(APPEND_ONLY)) }
 }
 

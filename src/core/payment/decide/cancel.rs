@@ -4,73 +4,76 @@
 use super::SLOWEST_POLL;
 use crate::core::domain::order::OrderStatus;
 use crate::core::payment::OrderAggregate;
-use crate::core::payment::effect::{Action, Next, Note, Outcome, Turn};
+use crate::core::payment::context::DecisionContext;
+use crate::core::payment::decision::{DomainEvent, Next};
+use crate::core::payment::effect::{CallKind, CallResult, ChangeResult, ProviderCall, QueryResult};
 use crate::core::payment::registration::RegistrationState;
 use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
 
 impl OrderAggregate {
-    pub(in crate::core::payment) fn next_cancel(
+    pub(super) fn decide_cancel(
         &mut self,
-        turn: &Turn<'_>,
-        notes: &mut Vec<Note>,
+        context: &DecisionContext,
+        events: &mut Vec<DomainEvent>,
     ) -> Next {
         if self.unfinished(TaskKind::RegisterPayment).is_some() {
             // Its end brings this task forward.
-            self.park(turn, Reason::OutcomeUnknown, turn.now + SLOWEST_POLL, false);
+            self.park(context, Reason::OutcomeUnknown, context.now + SLOWEST_POLL, false);
             return Next::Rest;
         }
         self.orphan_becomes_unknown();
-        let deadline = self.deadline_of(turn);
+        let deadline = self.deadline_of(context);
         let state = self.open_registration().map(|open| open.state);
         match state {
             None => {
                 self.order.status = OrderStatus::Cancelled;
-                self.finish(turn, TaskState::Succeeded, None);
+                self.finish(context, TaskState::Succeeded, None);
                 Next::Rest
             }
             Some(RegistrationState::Paid) => {
-                self.finish(turn, TaskState::Failed, Some(TaskError::OrderNotCancellable));
+                self.finish(context, TaskState::Failed, Some(TaskError::OrderNotCancellable));
                 Next::Rest
             }
-            Some(_) if turn.past(deadline) => self.review(turn, TaskError::OutcomeUnknown, notes),
-            Some(RegistrationState::Unknown) if turn.round.last.is_some() => {
-                self.rest_after_setback(turn, Reason::OutcomeUnknown)
+            Some(_) if context.past(deadline) => {
+                self.review(context, TaskError::OutcomeUnknown, events)
             }
-            Some(RegistrationState::Unknown) => self.ask_about_open(turn),
-            Some(_) => self.wind_down(turn),
+            Some(RegistrationState::Unknown) if context.history.last.is_some() => {
+                self.rest_after_setback(context, Reason::OutcomeUnknown)
+            }
+            Some(RegistrationState::Unknown) => self.ask_about_open(context),
+            Some(_) => self.wind_down(context),
         }
     }
 
     /// Cancel, then ask; only the answer to the question counts.
-    pub(in crate::core::payment) fn wind_down(&mut self, turn: &Turn<'_>) -> Next {
-        let reason = match self.task_of(turn).map(|task| task.kind) {
+    pub(in crate::core::payment) fn wind_down(&mut self, context: &DecisionContext) -> Next {
+        let reason = match self.own_task(context).map(|task| task.kind) {
             Some(TaskKind::RegisterPayment) => Reason::OutcomeUnknown,
             Some(TaskKind::CancelPayment | TaskKind::RefundPayment | TaskKind::SyncPayment)
             | None => Reason::Retry,
         };
-        let queried = Self::last_was(turn, |action| matches!(action, Action::Query));
-        let cancelled = Self::last_was(turn, |action| matches!(action, Action::Cancel));
-        let failed = matches!(
-            turn.round.last,
-            Some((_, Outcome::NotExecuted(_) | Outcome::Unknown | Outcome::Refused { .. }))
-        );
-        let Some(open) = self.open_mut() else { return Next::Rest };
-        if (queried || cancelled) && failed && (queried || open.cancel_sent_at.is_none()) {
-            return self.rest_after_setback(turn, reason);
-        }
-        if open.cancel_sent_at.is_none() {
-            return Next::Call(Self::step(open, Action::Cancel, turn.now));
-        }
-        if queried {
+        let last = context.history.last.as_ref().map(|call| &call.result);
+        let Some(open) = self.open_registration_mut() else { return Next::Rest };
+        match last {
+            Some(CallResult::Query {
+                result: QueryResult::NotExecuted(_) | QueryResult::Unanswered,
+                ..
+            }) => self.rest_after_setback(context, reason),
+            Some(CallResult::Cancel(ChangeResult::NotExecuted(_)))
+                if open.cancel_sent_at.is_none() =>
+            {
+                self.rest_after_setback(context, reason)
+            }
+            _ if open.cancel_sent_at.is_none() => {
+                Next::Call(ProviderCall::new(open, CallKind::Cancel, context.now))
+            }
             // Still open after our word: say it again later.
-            open.cancel_sent_at = None;
-            return self.rest_after_setback(turn, reason);
+            Some(CallResult::Query { .. }) => {
+                open.cancel_sent_at = None;
+                self.rest_after_setback(context, reason)
+            }
+            Some(CallResult::Register(_) | CallResult::Cancel(_) | CallResult::Refund { .. })
+            | None => Next::Call(ProviderCall::query(open, context.now)),
         }
-        Next::Call(Self::step(open, Action::Query, turn.now))
-    }
-
-    pub(in crate::core::payment) fn ask_about_open(&self, turn: &Turn<'_>) -> Next {
-        self.open_registration()
-            .map_or(Next::Rest, |open| Next::Call(Self::step(open, Action::Query, turn.now)))
     }
 }

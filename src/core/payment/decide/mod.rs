@@ -1,17 +1,19 @@
-//! Decisions: what the holder of a task's lease does now. Every one checks the token first.
+//! Decisions: what the holder of a task's lease does next. Every one checks the token first.
 
 mod cancel;
 mod poll;
 mod refund;
-pub(super) mod register;
+mod register;
+mod scheduling;
 
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::domain::unavailable::{NotExecuted, Shed};
 use crate::core::payment::OrderAggregate;
-use crate::core::payment::effect::{Action, Next, Note, Outcome, Step, Turn, Wait};
-use crate::core::payment::registration::{
-    CONTRADICTED, CONTRADICTED_TOLD, Registration, RegistrationState,
-};
-use crate::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
+use crate::core::payment::context::DecisionContext;
+use crate::core::payment::decision::{Decision, DomainEvent, Next};
+use crate::core::payment::effect::{CallResult, ProviderCall, QueryResult};
+use crate::core::payment::registration::{CONTRADICTED, CONTRADICTED_TOLD, RegistrationState};
+use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
 use std::time::Duration;
 
 /// A task that killed so many of its holders must not go on killing.
@@ -24,60 +26,62 @@ const RESOLVE_PAUSES: [u64; 6] = [1, 2, 5, 15, 60, 300];
 const AFTER_GRACE: Duration = Duration::from_millis(50);
 
 /// Polls of a registration that waits for its payer never get rarer than this.
-pub(in crate::core::payment) const SLOWEST_POLL: Duration = Duration::from_secs(300);
+const SLOWEST_POLL: Duration = Duration::from_secs(300);
 
 impl OrderAggregate {
-    /// Takes in what the last step brought, and decides the next one.
-    pub fn advance(&mut self, turn: &Turn<'_>) -> (Next, Vec<Note>) {
-        let mut notes = match &turn.round.last {
-            Some((step, outcome)) => self.learn(step, outcome, turn.now),
+    /// Takes in what the last call of the run brought, and decides the next one.
+    pub fn decide(&mut self, context: &DecisionContext) -> Decision {
+        let mut events = match &context.history.last {
+            Some(call) => self.evolve(call, context.now),
             None => Vec::new(),
         };
-        let Some(task) = self.held(turn.task, turn.token) else {
+        let Some(task) = self.own_task(context) else {
             // What was learned may be news that nobody else will ask for.
-            self.follow_up(turn);
-            return (Next::LeaseLost, notes);
+            self.follow_up(context);
+            return Decision { next: Next::LeaseLost, events };
         };
         let next = if task.lost_leases >= MAX_LOST_LEASES {
-            self.review(turn, TaskError::LeaseLost, &mut notes)
-        } else if contradicted(&notes, task.kind) {
-            self.review(turn, TaskError::Mismatch, &mut notes)
+            self.review(context, TaskError::LeaseLost, &mut events)
+        } else if contradicted(&events, task.kind) {
+            self.review(context, TaskError::Mismatch, &mut events)
         } else {
             match task.kind {
-                TaskKind::RegisterPayment => self.next_register(turn, &mut notes),
-                TaskKind::CancelPayment => self.next_cancel(turn, &mut notes),
-                TaskKind::SyncPayment => self.next_sync(turn),
-                TaskKind::RefundPayment => self.next_refund(turn, &mut notes),
+                TaskKind::RegisterPayment => self.decide_register(context, &mut events),
+                TaskKind::CancelPayment => self.decide_cancel(context, &mut events),
+                TaskKind::SyncPayment => self.decide_poll(context),
+                TaskKind::RefundPayment => self.decide_refund(context, &mut events),
             }
         };
         if let Next::Call(_) = next {
-            self.renew(turn);
+            self.renew(context);
         }
-        self.settle();
-        self.give_back_late_money(turn, &notes);
-        (next, notes)
+        self.derive_status();
+        self.plan_late_refund(context, &events);
+        Decision { next, events }
     }
 
     /// A person must look; the outcome is not claimed. What may be alive is polled on.
-    pub(in crate::core::payment) fn review(
+    fn review(
         &mut self,
-        turn: &Turn<'_>,
+        context: &DecisionContext,
         error: TaskError,
-        notes: &mut Vec<Note>,
+        events: &mut Vec<DomainEvent>,
     ) -> Next {
-        notes.push(Note::Review);
         if error == TaskError::Mismatch {
             self.told_of_contradiction();
         }
-        if let Some(task) = self.held_mut(turn) {
+        self.doubt_goes_to_review(context);
+        if let Some(task) = self.own_task_mut(context) {
+            let kind = task.kind;
+            events.push(DomainEvent::Review { kind, error });
             // A contradiction may have been a slip, and is told once. Polls that kill their holders end.
-            let poll_on = task.kind != TaskKind::SyncPayment || error == TaskError::Mismatch;
+            let poll_on = kind != TaskKind::SyncPayment || error == TaskError::Mismatch;
             task.state = TaskState::Review;
             task.error = Some(error);
             task.reason = None;
             task.lease = None;
             if poll_on {
-                self.follow_up(turn);
+                self.follow_up(context);
             }
         }
         Next::Rest
@@ -91,27 +95,9 @@ impl OrderAggregate {
         }
     }
 
-    /// A step on a registration, as the partner must see it.
-    pub(in crate::core::payment) fn step(
-        registration: &Registration,
-        action: Action,
-        at: Timestamp,
-    ) -> Step {
-        Step {
-            provider: registration.provider,
-            sequence: registration.sequence,
-            number: registration.number.clone(),
-            amount: registration.amount,
-            external_id: registration.external_id.clone(),
-            action,
-            at,
-            not_found: registration.not_found,
-        }
-    }
-
     /// A registration whose sender died before it could say what happened.
-    pub(in crate::core::payment) fn orphan_becomes_unknown(&mut self) {
-        if let Some(open) = self.open_mut()
+    fn orphan_becomes_unknown(&mut self) {
+        if let Some(open) = self.open_registration_mut()
             && open.state == RegistrationState::Intent
         {
             open.state = RegistrationState::Unknown;
@@ -119,105 +105,80 @@ impl OrderAggregate {
         }
     }
 
-    /// Waits after a call that brought nothing: as long as the partner's guard says, or growing. A
-    /// question about an unknown outcome is due right after the grace, whatever the pause.
-    pub(in crate::core::payment) fn rest_after_setback(
-        &mut self,
-        turn: &Turn<'_>,
-        reason: Reason,
-    ) -> Next {
-        let attempts = self.task_of(turn).map_or(0, |task| task.attempts);
-        if let Some((_, Outcome::NotExecuted(wait))) = &turn.round.last {
-            let pause = turn.pause_of(wait, attempts);
-            let charge = wait.reason == Reason::Retry;
-            let shown = if reason == Reason::OutcomeUnknown { reason } else { wait.reason };
-            self.park(turn, shown, turn.now + turn.spread(pause), charge);
+    /// Waits after a call that brought nothing: as long as was asked for, or growing. A question about
+    /// an unknown outcome is due right after the grace, whatever the pause.
+    fn rest_after_setback(&mut self, context: &DecisionContext, reason: Reason) -> Next {
+        let attempts = self.own_task(context).map_or(0, |task| task.attempts);
+        let last = context.history.last.as_ref();
+        if let Some(error) = last.and_then(|call| call.unavailable()) {
+            let pause = context.pause_after(error, attempts);
+            let why = reason_of(error.cause);
+            let shown = if reason == Reason::OutcomeUnknown { reason } else { why };
+            let run_at = context.now + context.spread(pause);
+            self.park(context, shown, run_at, why == Reason::Retry);
             return Next::Rest;
         }
-        let pause = self.resolve_pause(turn, attempts);
+        let pause = self.resolve_pause(context, attempts);
         let grace_left =
             self.open_registration().and_then(|open| open.sent_at).map_or(Duration::ZERO, |sent| {
-                (sent + turn.policy.unknown_grace).since(turn.asked_at())
+                (sent + context.policy.unknown_grace).since(context.asked_at())
             });
         let pause = if grace_left.is_zero() { pause } else { pause.min(grace_left + AFTER_GRACE) };
-        self.park(turn, reason, turn.now + pause, true);
+        self.park(context, reason, context.now + pause, true);
         Next::Rest
-    }
-
-    pub(in crate::core::payment) fn last_was(turn: &Turn<'_>, wanted: fn(&Action) -> bool) -> bool {
-        turn.round.last.as_ref().is_some_and(|(step, _)| wanted(&step.action))
     }
 
     /// How long to wait before the next question. The pauses grow with the provider's own answers about
     /// this send, so that a new send is asked about soon again; a question that failed is no answer.
-    fn resolve_pause(&self, turn: &Turn<'_>, attempts: u32) -> Duration {
+    fn resolve_pause(&self, context: &DecisionContext, attempts: u32) -> Duration {
         let pause = |place: u32| {
             let last = RESOLVE_PAUSES.len() - 1;
             let place = usize::try_from(place).unwrap_or(last).min(last);
-            Duration::from_secs(RESOLVE_PAUSES[place]).min(turn.policy.backoff_max)
+            Duration::from_secs(RESOLVE_PAUSES[place]).min(context.policy.backoff_max)
         };
-        match &turn.round.last {
-            Some((step, _)) if matches!(step.action, Action::Register { .. }) => pause(0),
-            Some((_, Outcome::NotFound)) => {
+        match context.history.last.as_ref().map(|call| &call.result) {
+            Some(CallResult::Register(_)) => pause(0),
+            Some(CallResult::Query { result: QueryResult::NotFound, .. }) => {
                 pause(self.open_registration().map_or(0, |open| open.not_found))
             }
-            Some(_) | None => pause(attempts),
+            Some(CallResult::Query { .. } | CallResult::Cancel(_) | CallResult::Refund { .. })
+            | None => pause(attempts),
         }
     }
 
-    pub(in crate::core::payment) fn deadline_of(&self, turn: &Turn<'_>) -> Timestamp {
-        self.task_of(turn).map_or(turn.now, |task| task.deadline)
+    fn deadline_of(&self, context: &DecisionContext) -> Timestamp {
+        self.own_task(context).map_or(context.now, |task| task.deadline)
     }
 
-    pub(in crate::core::payment) fn task_of<'a>(&'a self, turn: &Turn<'_>) -> Option<&'a Task> {
-        self.held(turn.task, turn.token)
+    fn ask_about_open(&self, context: &DecisionContext) -> Next {
+        self.open_registration()
+            .map_or(Next::Rest, |open| Next::Call(ProviderCall::query(open, context.now)))
     }
 }
 
 /// Whether a person must look: at whatever somebody waits for, and at a poll when it is news.
-fn contradicted(notes: &[Note], kind: TaskKind) -> bool {
-    notes.iter().any(|note| match note {
-        Note::Mismatch { .. } => true,
-        Note::MismatchAgain => kind != TaskKind::SyncPayment,
-        Note::Reconciled { .. } | Note::LateTruth { .. } | Note::Strange { .. } | Note::Review => {
-            false
-        }
+fn contradicted(events: &[DomainEvent], kind: TaskKind) -> bool {
+    events.iter().any(|event| match event {
+        DomainEvent::Mismatch { .. } => true,
+        DomainEvent::MismatchAgain => kind != TaskKind::SyncPayment,
+        DomainEvent::Reconciled { .. }
+        | DomainEvent::LateMoney { .. }
+        | DomainEvent::RefundElsewhere { .. }
+        | DomainEvent::StrangeStatus { .. }
+        | DomainEvent::Review { .. } => false,
     })
 }
 
-impl Turn<'_> {
-    /// Exponential with full jitter over the upper half: never at once, never in step with others.
-    pub(in crate::core::payment) fn backoff(&self, attempts: u32) -> Duration {
-        let factor = 2u32.saturating_pow(attempts.min(20));
-        let ceiling = self.policy.backoff.saturating_mul(factor).min(self.policy.backoff_max);
-        ceiling.mul_f64(0.5 + self.luck / 2.0)
-    }
-
-    /// As long as the partner's guard says, or growing. A breaker that a person holds open for hours may be
-    /// let go at any moment: the task is due by then, and until then workers leave its lane alone.
-    pub(in crate::core::payment) fn pause_of(&self, wait: &Wait, attempts: u32) -> Duration {
-        let longest = match wait.reason {
-            Reason::BreakerOpen => self.policy.backoff_max,
-            Reason::BulkheadFull
-            | Reason::OutcomeUnknown
-            | Reason::Retry
-            | Reason::RespondAsync
-            | Reason::Operator => Duration::MAX,
-        };
-        wait.retry_after.map_or_else(|| self.backoff(attempts), |pause| pause.min(longest))
-    }
-
-    /// A wait that was named by somebody, spread so that all who were told it do not come together.
-    pub(in crate::core::payment) fn spread(&self, pause: Duration) -> Duration {
-        pause + (pause / 10 + Duration::from_millis(50)).mul_f64(self.luck)
-    }
-
-    /// When the last step was decided: what its answer tells is no younger than that.
-    pub(in crate::core::payment) fn asked_at(&self) -> Timestamp {
-        self.round.last.as_ref().map_or(self.now, |(step, _)| step.at)
-    }
-
-    pub(in crate::core::payment) fn past(&self, deadline: Timestamp) -> bool {
-        self.now >= deadline
+/// The API's word for why a task waits.
+const fn reason_of(cause: NotExecuted) -> Reason {
+    match cause {
+        NotExecuted::Shed(Shed::BreakerOpen | Shed::ProbesTaken | Shed::ForcedOpen) => {
+            Reason::BreakerOpen
+        }
+        NotExecuted::Shed(Shed::BulkheadFull | Shed::BulkheadWait) => Reason::BulkheadFull,
+        NotExecuted::Shed(Shed::DeadlineTooShort | Shed::LeaseTooShort)
+        | NotExecuted::Unreachable
+        | NotExecuted::Throttled
+        | NotExecuted::Misdirected => Reason::Retry,
     }
 }

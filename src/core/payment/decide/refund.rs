@@ -1,155 +1,235 @@
-//! The next step of a refund: read what was given back so far, send, read again. A repeat is judged
-//! against the sum that stood there before, since not every provider knows a key for refunds.
+//! The next step of a refund: read what was given back so far, send, read again. Only a report that
+//! tells the refunded sum proves anything, and it is compared with what the provider told before the
+//! call (payments.md, rule 11).
 
+use crate::core::domain::money::Money;
 use crate::core::payment::OrderAggregate;
-use crate::core::payment::effect::{Action, Next, Note, Outcome, Step, Turn};
+use crate::core::payment::context::DecisionContext;
+use crate::core::payment::decision::{DomainEvent, Next};
+use crate::core::payment::effect::{CallKind, CallResult, ProviderCall};
+use crate::core::payment::refund::{Refund, RefundKey, RefundState};
 use crate::core::payment::registration::{Registration, RegistrationState};
-use crate::core::payment::task::{Reason, RefundPlan, TaskError, TaskKind, TaskState};
+use crate::core::payment::task::{Reason, TaskError, TaskState};
 
-/// So many readings of an unchanged sum are needed before a refund of unknown outcome goes again.
+/// So many reports of an unchanged sum are needed before a refund in doubt is sent once more.
 const UNCHANGED_ENOUGH: u32 = 3;
 
-/// What a reading of the refunded sum says about a refund that was sent.
+/// What a told sum says of a refund that was sent.
 enum Reading {
     Done,
     Unchanged,
+    /// Somebody else gave money back as well, or the provider forgot some.
     Other,
 }
 
 impl OrderAggregate {
-    pub(in crate::core::payment) fn next_refund(
+    pub(super) fn decide_refund(
         &mut self,
-        turn: &Turn<'_>,
-        notes: &mut Vec<Note>,
+        context: &DecisionContext,
+        events: &mut Vec<DomainEvent>,
     ) -> Next {
-        let Some((plan, paid)) = self.refund_in_hand(turn) else {
-            return self.review(turn, TaskError::Mismatch, notes);
+        let Some((refund, paid)) = self.refund_in_hand(context) else {
+            return self.review(context, TaskError::Mismatch, events);
         };
-        let (query, deadline) =
-            (Self::step(&paid, Action::Query, turn.now), self.deadline_of(turn));
-        let refused = matches!(turn.round.last, Some((_, Outcome::Refused { .. })));
-        match &turn.round.last {
-            None => Next::Call(query),
-            Some((step, Outcome::Found(_))) if step.action == Action::Query => match plan.sent_at {
-                None => self.send_refund(turn, plan, &paid),
-                Some(_) => self.judge_refund(turn, plan, &paid, notes),
-            },
-            Some((step, _)) if matches!(step.action, Action::Refund { .. }) => {
-                if refused && plan.sent_at.is_none() {
-                    self.finish(turn, TaskState::Failed, Some(TaskError::RefundRejected));
-                    Next::Rest
-                } else if plan.sent_at.is_none() {
-                    self.rest_after_setback(turn, Reason::Retry)
-                } else {
-                    Next::Call(query)
-                }
+        let last = context.history.last.as_ref();
+        match refund.state {
+            RefundState::Planned => self.decide_planned(context, refund, &paid, events),
+            RefundState::Sent if last.is_none() => {
+                // Whoever sent it died before it could say what happened.
+                self.set_refund(&refund.key, |refund| refund.state = RefundState::InDoubt);
+                Next::Call(ProviderCall::query(&paid, context.now))
             }
-            Some(_) if turn.past(deadline) => self.review(turn, TaskError::OutcomeUnknown, notes),
-            Some(_) if plan.sent_at.is_some() => {
-                self.rest_after_setback(turn, Reason::OutcomeUnknown)
+            RefundState::Sent | RefundState::InDoubt => {
+                self.decide_sent(context, refund, &paid, events)
             }
-            Some(_) => self.rest_after_setback(turn, Reason::Retry),
+            RefundState::Done => self.end_refund(context, TaskState::Succeeded, None),
+            RefundState::Refused => {
+                self.end_refund(context, TaskState::Failed, Some(TaskError::RefundRejected))
+            }
+            RefundState::Cancelled => {
+                self.end_refund(context, TaskState::Failed, Some(TaskError::Expired))
+            }
+            RefundState::Review => self.review(context, TaskError::OutcomeUnknown, events),
         }
     }
 
-    fn send_refund(&mut self, turn: &Turn<'_>, mut plan: RefundPlan, paid: &Registration) -> Next {
-        let left = paid.amount.minus(paid.refunded);
-        if !left.is_ok_and(|left| left.minor() >= plan.amount.minor()) {
-            self.finish(turn, TaskState::Failed, Some(TaskError::RefundRejected));
-            return Next::Rest;
-        }
-        plan.before = Some(paid.refunded);
-        self.call_refund(turn, plan, paid)
-    }
-
-    fn judge_refund(
+    fn decide_planned(
         &mut self,
-        turn: &Turn<'_>,
-        mut plan: RefundPlan,
+        context: &DecisionContext,
+        refund: Refund,
         paid: &Registration,
-        notes: &mut Vec<Note>,
+        events: &mut Vec<DomainEvent>,
     ) -> Next {
-        match plan.read(paid) {
-            Reading::Done => {
-                self.finish(turn, TaskState::Succeeded, None);
-                Next::Rest
+        if context.past(self.deadline_of(context)) {
+            self.set_refund(&refund.key, |refund| refund.state = RefundState::Cancelled);
+            return self.end_refund(context, TaskState::Failed, Some(TaskError::Expired));
+        }
+        if self.other_in_doubt(&refund.key) {
+            return self.rest_after_setback(context, Reason::Retry);
+        }
+        match context.history.last.as_ref() {
+            None => Next::Call(ProviderCall::query(paid, context.now)),
+            Some(call) => match call.report().and_then(|report| report.refunded) {
+                Some(told) => self.send_refund(context, refund, paid, told, events),
+                None => self.rest_after_setback(context, Reason::Retry),
+            },
+        }
+    }
+
+    /// More given back than our refunds explain: it may be this very refund, sent by a service that
+    /// forgot. Nothing is sent.
+    fn send_refund(
+        &mut self,
+        context: &DecisionContext,
+        refund: Refund,
+        paid: &Registration,
+        told: Money,
+        events: &mut Vec<DomainEvent>,
+    ) -> Next {
+        if told != self.explained(paid) {
+            events.push(DomainEvent::Mismatch { provider: paid.provider });
+            self.set_refund(&refund.key, |refund| refund.state = RefundState::Review);
+            return self.review(context, TaskError::Mismatch, events);
+        }
+        if !paid.amount.minus(told).is_ok_and(|left| left.minor() >= refund.amount.minor()) {
+            self.set_refund(&refund.key, |refund| refund.state = RefundState::Refused);
+            return self.end_refund(context, TaskState::Failed, Some(TaskError::RefundRejected));
+        }
+        self.call_refund(context, &refund, paid, told)
+    }
+
+    fn decide_sent(
+        &mut self,
+        context: &DecisionContext,
+        refund: Refund,
+        paid: &Registration,
+        events: &mut Vec<DomainEvent>,
+    ) -> Next {
+        let last = context.history.last.as_ref();
+        let told = last.and_then(|call| call.report()).and_then(|report| report.refunded);
+        match (last.map(|call| &call.result), told) {
+            (None | Some(CallResult::Refund { .. }), _) => {
+                Next::Call(ProviderCall::query(paid, context.now))
             }
-            Reading::Other => self.review(turn, TaskError::Mismatch, notes),
-            Reading::Unchanged if turn.past(self.deadline_of(turn)) => {
-                self.review(turn, TaskError::OutcomeUnknown, notes)
-            }
-            Reading::Unchanged => {
-                plan.unchanged = plan.unchanged.saturating_add(1);
-                // A reading from before the end of the grace proves nothing, however late it comes.
-                let grace = turn.policy.unknown_grace;
-                let grace_over = plan.sent_at.is_none_or(|sent| turn.asked_at() > sent + grace);
-                if !plan.taken && grace_over && plan.unchanged >= UNCHANGED_ENOUGH {
-                    return self.call_refund(turn, plan, paid);
+            (Some(_), Some(told)) => match refund.read(told) {
+                Reading::Done => {
+                    self.set_refund(&refund.key, |refund| refund.state = RefundState::Done);
+                    self.end_refund(context, TaskState::Succeeded, None)
                 }
-                self.keep_plan(turn, plan);
-                self.rest_after_setback(turn, Reason::OutcomeUnknown)
+                Reading::Other => {
+                    events.push(DomainEvent::Mismatch { provider: paid.provider });
+                    self.review(context, TaskError::Mismatch, events)
+                }
+                Reading::Unchanged => self.refund_unchanged(context, &refund, paid, told, events),
+            },
+            (Some(_), None) if context.past(self.deadline_of(context)) => {
+                self.review(context, TaskError::OutcomeUnknown, events)
             }
+            (Some(_), None) => self.rest_after_setback(context, Reason::OutcomeUnknown),
         }
     }
 
-    fn call_refund(&mut self, turn: &Turn<'_>, mut plan: RefundPlan, paid: &Registration) -> Next {
-        plan.sent_at = Some(turn.now);
-        plan.sends = plan.sends.saturating_add(1);
-        plan.unchanged = 0;
-        self.keep_plan(turn, plan);
-        // One id for all repeats of this refund, another for the next refund of the same sum.
-        let refund_id = format!("R{}", turn.task);
-        Next::Call(Self::step(paid, Action::Refund { amount: plan.amount, refund_id }, turn.now))
+    /// After the grace a refund that left no trace is sent again where its key makes that harmless, and
+    /// laid before a person where nothing does. A word that was taken is never said again.
+    fn refund_unchanged(
+        &mut self,
+        context: &DecisionContext,
+        refund: &Refund,
+        paid: &Registration,
+        told: Money,
+        events: &mut Vec<DomainEvent>,
+    ) -> Next {
+        let unchanged = refund.unchanged.saturating_add(1);
+        self.set_refund(&refund.key, |refund| refund.unchanged = unchanged);
+        // A report from before the end of the grace proves nothing, however late it comes.
+        let grace = context.policy.unknown_grace;
+        let after_grace = refund.sent_at.is_none_or(|sent| context.asked_at() > sent + grace);
+        let silent = unchanged >= UNCHANGED_ENOUGH && after_grace && !refund.acknowledged;
+        let keyed = context.providers.deduplicate_refunds.contains(&paid.provider);
+        if context.past(self.deadline_of(context)) || (silent && !keyed) {
+            return self.review(context, TaskError::OutcomeUnknown, events);
+        }
+        if silent {
+            return self.call_refund(context, refund, paid, told);
+        }
+        self.rest_after_setback(context, Reason::OutcomeUnknown)
     }
 
-    /// A fact about the refund that is under way; there is one at most.
-    pub(in crate::core::payment) fn learn_refund(&mut self, step: &Step, outcome: &Outcome) {
-        let Some(plan) =
-            self.unfinished_mut(TaskKind::RefundPayment).and_then(|t| t.refund.as_mut())
-        else {
-            return;
+    fn call_refund(
+        &mut self,
+        context: &DecisionContext,
+        refund: &Refund,
+        paid: &Registration,
+        told: Money,
+    ) -> Next {
+        self.set_refund(&refund.key, |refund| {
+            refund.state = RefundState::Sent;
+            refund.told_before = Some(told);
+            refund.sent_at = Some(context.now);
+            refund.sends = refund.sends.saturating_add(1);
+            refund.unchanged = 0;
+        });
+        let kind = CallKind::Refund { key: refund.key.clone(), amount: refund.amount };
+        Next::Call(ProviderCall::new(paid, kind, context.now))
+    }
+
+    /// A refund whose task goes before a person: what was never sent is over, the rest waits for a word.
+    pub(super) fn doubt_goes_to_review(&mut self, context: &DecisionContext) {
+        let Some(refund) = self.refund_of(context.task) else { return };
+        let (key, state) = (refund.key.clone(), refund.state);
+        let next = match state {
+            RefundState::Planned => RefundState::Cancelled,
+            RefundState::Sent | RefundState::InDoubt | RefundState::Review => RefundState::Review,
+            RefundState::Done | RefundState::Refused | RefundState::Cancelled => state,
         };
-        match outcome {
-            Outcome::Taken => plan.taken = true,
-            // Certainly without effect: as if it had never been sent, unless an earlier send is in doubt.
-            Outcome::NotExecuted(_) | Outcome::Refused { .. }
-                if plan.sends == 1 && plan.sent_at == Some(step.at) =>
-            {
-                plan.sent_at = None;
-                plan.sends = 0;
-            }
-            Outcome::NotExecuted(_)
-            | Outcome::Refused { .. }
-            | Outcome::Unknown
-            | Outcome::Duplicate
-            | Outcome::Registered { .. }
-            | Outcome::Found(_)
-            | Outcome::NotFound => {}
-        }
+        self.set_refund(&key, |refund| refund.state = next);
     }
 
-    fn refund_in_hand(&self, turn: &Turn<'_>) -> Option<(RefundPlan, Registration)> {
-        let task = self.task_of(turn)?;
-        let (provider, sequence) = task.result?;
-        let paid = self.registration(provider, sequence)?;
+    fn end_refund(
+        &mut self,
+        context: &DecisionContext,
+        state: TaskState,
+        error: Option<TaskError>,
+    ) -> Next {
+        self.finish(context, state, error);
+        Next::Rest
+    }
+
+    /// Of the refunds of an order one is sent at a time.
+    fn other_in_doubt(&self, own: &RefundKey) -> bool {
+        self.refunds.iter().any(|refund| {
+            let sent = matches!(
+                refund.state,
+                RefundState::Sent | RefundState::InDoubt | RefundState::Review
+            );
+            sent && refund.key != *own
+        })
+    }
+
+    fn refund_in_hand(&self, context: &DecisionContext) -> Option<(Refund, Registration)> {
+        let refund = self.refund_of(self.own_task(context)?.id)?;
+        let paid = self.registration(refund.provider, refund.sequence)?;
         let money = matches!(paid.state, RegistrationState::Paid | RegistrationState::Surplus);
-        if money { Some((task.refund?, paid.clone())) } else { None }
+        money.then(|| (refund.clone(), paid.clone()))
     }
 
-    fn keep_plan(&mut self, turn: &Turn<'_>, plan: RefundPlan) {
-        if let Some(task) = self.held_mut(turn) {
-            task.refund = Some(plan);
+    pub(in crate::core::payment) fn set_refund(
+        &mut self,
+        key: &RefundKey,
+        change: impl FnOnce(&mut Refund),
+    ) {
+        if let Some(refund) = self.refund_mut(key) {
+            change(refund);
         }
     }
 }
 
-impl RefundPlan {
-    fn read(&self, paid: &Registration) -> Reading {
-        let before = self.before.map_or(0, |money| money.minor());
-        let now = paid.refunded.minor();
-        if now == before + self.amount.minor() {
+impl Refund {
+    fn read(&self, told: Money) -> Reading {
+        let before = self.told_before.map_or(0, Money::minor);
+        if told.minor() == before + self.amount.minor() {
             Reading::Done
-        } else if now == before {
+        } else if told.minor() == before {
             Reading::Unchanged
         } else {
             Reading::Other

@@ -1,11 +1,18 @@
 //! The next step of a registration: resolve what may exist, else try the next provider, else wait.
 
+use super::reason_of;
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::unavailable::Shed;
 use crate::core::payment::OrderAggregate;
-use crate::core::payment::effect::{Action, Next, Note, Outcome, Turn};
-use crate::core::payment::evolve::REFUSED_AGAIN;
-use crate::core::payment::registration::{Ending, Registration, RegistrationState};
+use crate::core::payment::context::DecisionContext;
+use crate::core::payment::decision::{DomainEvent, Next};
+use crate::core::payment::effect::{
+    CallKind, CallResult, ProviderCall, QueryResult, RegisterResult,
+};
+use crate::core::payment::registration::{
+    Ending, LAST_SEQUENCE, REFUSED_AGAIN, Registration, RegistrationState,
+};
 use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
 
 /// So many business answers "no such order" are needed before a number may be sent again.
@@ -15,28 +22,25 @@ const NOT_FOUND_ENOUGH: u32 = 3;
 /// every form must not be called as fast as it answers until all numbers are spent.
 const FORMLESS_ENOUGH: u32 = 2;
 
-/// The two digits of a provider number allow no more.
-pub(in crate::core::payment) const LAST_SEQUENCE: u8 = 99;
-
 impl OrderAggregate {
-    pub(in crate::core::payment) fn next_register(
+    pub(super) fn decide_register(
         &mut self,
-        turn: &Turn<'_>,
-        notes: &mut Vec<Note>,
+        context: &DecisionContext,
+        events: &mut Vec<DomainEvent>,
     ) -> Next {
         self.orphan_becomes_unknown();
         let Some(open) = self.open_registration() else {
-            return self.next_provider(turn);
+            return self.try_next_provider(context);
         };
         match open.state {
-            RegistrationState::Unknown => self.next_resolution(turn, notes),
-            RegistrationState::Live if open.form_url.is_none() => self.wind_down(turn),
+            RegistrationState::Unknown => self.resolve(context, events),
+            RegistrationState::Live if open.form_url.is_none() => self.wind_down(context),
             RegistrationState::Live | RegistrationState::Paid => {
                 let made = (open.provider, open.sequence);
-                if let Some(task) = self.held_mut(turn) {
+                if let Some(task) = self.own_task_mut(context) {
                     task.result = Some(made);
                 }
-                self.finish(turn, TaskState::Succeeded, None);
+                self.finish(context, TaskState::Succeeded, None);
                 Next::Rest
             }
             RegistrationState::Intent
@@ -47,131 +51,155 @@ impl OrderAggregate {
     }
 
     /// Rule 1: while an outcome is unknown, only questions to the same provider, by the same number.
-    fn next_resolution(&mut self, turn: &Turn<'_>, notes: &mut Vec<Note>) -> Next {
-        if turn.past(self.deadline_of(turn)) {
-            return self.review(turn, TaskError::OutcomeUnknown, notes);
+    fn resolve(&mut self, context: &DecisionContext, events: &mut Vec<DomainEvent>) -> Next {
+        if context.past(self.deadline_of(context)) {
+            return self.review(context, TaskError::OutcomeUnknown, events);
         }
-        let return_url = self.return_url(turn);
-        let grace = turn.policy.unknown_grace;
-        let Some(open) = self.open_mut() else { return Next::Rest };
-        let about_it = turn.round.last.as_ref().map(|(_, outcome)| outcome);
-        match about_it {
+        let return_url = self.return_url(context);
+        let grace = context.policy.unknown_grace;
+        let Some(open) = self.open_registration_mut() else { return Next::Rest };
+        let repeats = context.providers.repeat_registrations.contains(&open.provider);
+        match context.history.last.as_ref().map(|call| &call.result) {
             // The request may still be under way until the grace is over; a repeat of the same
             // number cannot make a second order, a new number could.
-            Some(Outcome::NotFound)
+            Some(CallResult::Query { result: QueryResult::NotFound, .. })
                 if open.not_found >= NOT_FOUND_ENOUGH
-                    && open.sent_at.is_none_or(|sent| turn.asked_at() > sent + grace) =>
+                    && open.sent_at.is_none_or(|sent| context.asked_at() > sent + grace) =>
             {
                 if open.evidence == REFUSED_AGAIN {
                     open.die(Ending::Refused);
-                    return self.rejected(turn);
+                    return self.rejected(context);
                 }
-                open.sent_at = Some(turn.now);
+                open.sent_at = Some(context.now);
                 open.not_found = 0;
                 "sent_again".clone_into(&mut open.evidence);
-                Next::Call(Self::step(open, Action::Register { return_url }, turn.now))
+                let kind = CallKind::Register { return_url };
+                Next::Call(ProviderCall::new(open, kind, context.now))
             }
             // The number was known before: ask at once.
-            Some(Outcome::Duplicate) => Next::Call(Self::step(open, Action::Query, turn.now)),
-            Some(_) => self.rest_after_setback(turn, Reason::OutcomeUnknown),
-            None if turn.repeat_safe.contains(&open.provider) && open.evidence != REFUSED_AGAIN => {
-                open.sent_at = Some(turn.now);
-                Next::Call(Self::step(open, Action::Register { return_url }, turn.now))
+            Some(CallResult::Register(RegisterResult::Duplicate)) => {
+                Next::Call(ProviderCall::query(open, context.now))
             }
-            None => Next::Call(Self::step(open, Action::Query, turn.now)),
+            Some(_) => self.rest_after_setback(context, Reason::OutcomeUnknown),
+            None if repeats && open.evidence != REFUSED_AGAIN => {
+                open.sent_at = Some(context.now);
+                let kind = CallKind::Register { return_url };
+                Next::Call(ProviderCall::new(open, kind, context.now))
+            }
+            None => Next::Call(ProviderCall::query(open, context.now)),
         }
     }
 
     /// Nothing is alive: a new registration at the first provider that this run has not tried.
-    fn next_provider(&mut self, turn: &Turn<'_>) -> Next {
+    fn try_next_provider(&mut self, context: &DecisionContext) -> Next {
         if self.unfinished(TaskKind::CancelPayment).is_some() {
-            return self.give_up(turn, TaskState::Cancelled, None);
+            return self.give_up(context, TaskState::Cancelled, None);
         }
-        if turn.past(self.deadline_of(turn)) {
-            return self.give_up(turn, TaskState::Failed, Some(TaskError::Expired));
+        if context.past(self.deadline_of(context)) {
+            return self.give_up(context, TaskState::Failed, Some(TaskError::Expired));
         }
-        let round = turn.round;
-        let refused = !round.refused.is_empty();
+        let (history, policy) = (&context.history, &context.policy);
+        let refused = !history.refused.is_empty();
         let fatal =
-            round.refused.iter().any(|(_, account)| !account) || !turn.policy.failover_on_rejected;
-        let untried =
-            turn.policy.providers.iter().copied().find(|provider| !round.tried(*provider));
+            history.refused.iter().any(|(_, account)| !account) || !policy.failover_on_rejected;
+        let untried = policy.providers.iter().copied().find(|provider| !history.tried(*provider));
         let spent = self.present_sequence() > LAST_SEQUENCE;
         match untried {
-            _ if spent || (refused && fatal) => self.rejected(turn),
-            Some(_) if round.formless >= FORMLESS_ENOUGH => {
-                let attempts = self.task_of(turn).map_or(0, |task| task.attempts);
-                self.park(turn, Reason::Retry, turn.now + turn.backoff(attempts), true);
+            _ if spent || (refused && fatal) => self.rejected(context),
+            Some(_) if history.formless >= FORMLESS_ENOUGH => {
+                let attempts = self.own_task(context).map_or(0, |task| task.attempts);
+                let run_at = context.now + context.backoff(attempts);
+                self.park(context, Reason::Retry, run_at, true);
                 Next::Rest
             }
-            Some(provider) => self.arm(turn, provider),
-            None if round.skipped.is_empty() => self.rejected(turn),
-            None => self.nobody_executed(turn),
+            Some(provider) => self.arm(context, provider),
+            None if history.skipped.is_empty() => self.rejected(context),
+            None => self.nobody_executed(context),
         }
     }
 
-    fn rejected(&mut self, turn: &Turn<'_>) -> Next {
-        self.give_up(turn, TaskState::Failed, Some(TaskError::PaymentRejected))
+    fn rejected(&mut self, context: &DecisionContext) -> Next {
+        self.give_up(context, TaskState::Failed, Some(TaskError::PaymentRejected))
     }
 
     /// Commits the intent: a row before a byte.
-    pub(in crate::core::payment) fn arm(&mut self, turn: &Turn<'_>, provider: Provider) -> Next {
-        let return_url = self.return_url(turn);
+    pub(in crate::core::payment) fn arm(
+        &mut self,
+        context: &DecisionContext,
+        provider: Provider,
+    ) -> Next {
+        let return_url = self.return_url(context);
         let sequence = self.present_sequence();
-        if let Some(task) = self.held_mut(turn) {
+        if let Some(task) = self.own_task_mut(context) {
             task.lane = Some(provider);
         }
         if self.registration(provider, sequence).is_none() {
-            let number = ProviderNumber::new(&turn.policy.number_prefix, self.order.id, sequence);
+            let prefix = &context.policy.number_prefix;
+            let number = ProviderNumber::new(prefix, self.order.id, sequence);
             let total = self.order.total;
-            self.registrations
-                .push(Registration::intent(provider, sequence, number, total, turn.now));
+            self.registrations.push(Registration::intent(
+                provider,
+                sequence,
+                number,
+                total,
+                context.now,
+            ));
         }
         let Some(registration) = self.registration_mut(provider, sequence) else {
             return Next::Rest;
         };
         registration.state = RegistrationState::Intent;
-        registration.sent_at = Some(turn.now);
+        registration.sent_at = Some(context.now);
         registration.not_found = 0;
         "armed".clone_into(&mut registration.evidence);
-        Next::Call(Self::step(registration, Action::Register { return_url }, turn.now))
+        let kind = CallKind::Register { return_url };
+        Next::Call(ProviderCall::new(registration, kind, context.now))
     }
 
     /// Every provider was asked and none did anything: undo if that is still possible, else wait.
-    fn nobody_executed(&mut self, turn: &Turn<'_>) -> Next {
-        let too_late = turn.round.skipped.iter().any(|(_, wait)| wait.too_late);
-        let full = turn.waiting.is_some_and(|waiting| waiting >= turn.policy.queue_max);
-        if turn.unanswered && too_late {
-            return self.give_up(turn, TaskState::Cancelled, Some(TaskError::DeadlineExceeded));
+    fn nobody_executed(&mut self, context: &DecisionContext) -> Next {
+        let skipped = &context.history.skipped;
+        let too_late = skipped.iter().any(|error| error.cause == Shed::DeadlineTooShort.into());
+        let undo =
+            |this: &mut Self, error| this.give_up(context, TaskState::Cancelled, Some(error));
+        if context.client_waits && too_late {
+            return undo(self, TaskError::DeadlineExceeded);
         }
-        if turn.unanswered && turn.policy.queueing && full {
-            return self.give_up(turn, TaskState::Cancelled, Some(TaskError::QueueFull));
+        if context.client_waits && context.policy.queueing && context.queue_is_full() {
+            return undo(self, TaskError::QueueFull);
         }
-        if !turn.policy.queueing {
-            let state = if turn.unanswered { TaskState::Cancelled } else { TaskState::Failed };
-            return self.give_up(turn, state, Some(TaskError::PaymentSystemUnavailable));
+        if !context.policy.queueing {
+            if context.client_waits {
+                return undo(self, TaskError::PaymentSystemUnavailable);
+            }
+            let error = Some(TaskError::PaymentSystemUnavailable);
+            return self.give_up(context, TaskState::Failed, error);
         }
-        let attempts = self.task_of(turn).map_or(0, |task| task.attempts);
-        let waits = turn.round.skipped.iter().map(|(_, wait)| wait);
-        let pause = waits.clone().map(|wait| turn.pause_of(wait, attempts)).min();
-        let reason = waits.clone().next().map_or(Reason::Retry, |wait| wait.reason);
-        let charge = waits.clone().any(|wait| wait.reason == Reason::Retry);
-        let run_at = turn.now + turn.spread(pause.unwrap_or(turn.policy.backoff));
-        self.park(turn, reason, run_at, charge);
+        let attempts = self.own_task(context).map_or(0, |task| task.attempts);
+        let pause = skipped.iter().map(|error| context.pause_after(error, attempts)).min();
+        let reason = skipped.first().map_or(Reason::Retry, |error| reason_of(error.cause));
+        let charge = skipped.iter().any(|error| reason_of(error.cause) == Reason::Retry);
+        let run_at = context.now + context.spread(pause.unwrap_or(context.policy.backoff));
+        self.park(context, reason, run_at, charge);
         Next::Rest
     }
 
-    fn give_up(&mut self, turn: &Turn<'_>, state: TaskState, error: Option<TaskError>) -> Next {
-        self.finish(turn, state, error);
+    fn give_up(
+        &mut self,
+        context: &DecisionContext,
+        state: TaskState,
+        error: Option<TaskError>,
+    ) -> Next {
+        self.finish(context, state, error);
         if error == Some(TaskError::Expired) {
             self.order.status = OrderStatus::PaymentFailed;
         }
         Next::Rest
     }
 
-    fn return_url(&self, turn: &Turn<'_>) -> String {
-        self.task_of(turn)
+    fn return_url(&self, context: &DecisionContext) -> String {
+        self.own_task(context)
             .and_then(|task| task.return_url.clone())
-            .unwrap_or_else(|| turn.policy.return_url.clone())
+            .unwrap_or_else(|| context.policy.return_url.clone())
     }
 }

@@ -5,15 +5,15 @@ use super::*;
 fn anothers_payment_under_our_number_is_laid_before_a_person() {
     let (mut case, _) = unknown();
     let query = case.claim_call(TaskKind::RegisterPayment);
-    let Outcome::Found(mut report) = found(&query, ReportedStatus::Paid) else { unreachable!() };
+    let Answer::Found(mut report) = found(&query, ReportedStatus::Paid) else { unreachable!() };
     report.amount = Some(Money::rub(1).unwrap());
-    assert_eq!(case.tell(&query, Outcome::Found(report)), Next::Rest);
+    assert_eq!(case.tell(&query, Answer::Found(report)), Next::Rest);
     assert_eq!(case.own_task().error, Some(TaskError::Mismatch));
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
-    assert!(case.notes.contains(&Note::Mismatch { provider: Provider::Sber }));
+    assert!(case.events.contains(&DomainEvent::Mismatch { provider: Provider::Sber }));
     assert_eq!(case.status(), OrderStatus::Registering, "no guess is made");
     let polls = case.aggregate.unfinished(TaskKind::SyncPayment).unwrap().id;
-    assert_eq!(case.confirm(), Confirmed::Running(polls), "it is asked about on");
+    assert_eq!(case.confirm(), ConfirmDecision::Running(polls), "it is asked about on");
 }
 
 #[test]
@@ -22,9 +22,8 @@ fn a_contradiction_that_was_learned_without_the_lease_is_still_laid_before_a_per
     let step = case.begin();
     case.tell(&step, registered());
     let query = case.claim_call(TaskKind::SyncPayment);
-    let other = Step { amount: Money::rub(5).unwrap(), ..query.clone() };
-    let now = case.now;
-    case.aggregate.learn(&query, &found(&other, ReportedStatus::Pending), now);
+    let other = with_amount(&query, Money::rub(5).unwrap());
+    case.learn(&query, found(&other, ReportedStatus::Pending));
     case.tell(&query, found(&other, ReportedStatus::Pending));
     assert_eq!(case.own_task().state, TaskState::Review);
 }

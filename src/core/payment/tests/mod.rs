@@ -11,17 +11,27 @@ mod refunding;
 mod registering;
 mod resolving;
 
-use super::{Asker, Cancelled, Confirmed, OrderAggregate, RefundAsked};
+use super::OrderAggregate;
+use super::commands::{
+    CancelDecision, ConfirmCommand, ConfirmDecision, RefundCommand, RefundDecision,
+};
+use super::context::{DecisionContext, ProviderPromises, RunHistory};
+use super::decision::{DomainEvent, Next};
+use super::effect::{
+    CallKind, CallResult, CallTarget, ChangeResult, ProviderCall, QueryResult, RegisterResult,
+};
+use super::operator::OperatorRefused;
+use super::policy::PaymentPolicy;
+use super::registration::{Ending, RegistrationState};
+use super::report::{PaymentReport, ReportedStatus};
+use super::task::{Lease, Reason, TaskError, TaskKind, TaskState};
 use crate::core::domain::ids::{CustomerId, InstanceId, LeaseToken, OrderId, ProductId, TaskId};
 use crate::core::domain::money::Money;
 use crate::core::domain::order::{Item, Order, OrderStatus};
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::payment::effect::{Action, Next, Note, Outcome, Round, Step, Turn, Wait};
-use crate::core::payment::policy::PaymentPolicy;
-use crate::core::payment::registration::{Ending, RegistrationState};
-use crate::core::payment::report::{PaymentReport, ReportedStatus};
-use crate::core::payment::task::{Lease, Reason, TaskError, TaskKind, TaskState};
+use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError, Shed};
+use std::sync::Arc;
 use std::time::Duration;
 
 const TOTAL: i64 = 19_900;
@@ -30,13 +40,14 @@ struct Case {
     aggregate: OrderAggregate,
     now: Timestamp,
     policy: PaymentPolicy,
-    round: Round,
-    unanswered: bool,
-    waiting: Option<u64>,
+    history: RunHistory,
+    client_waits: bool,
+    queue_length: Option<u64>,
+    keyed_refunds: Vec<Provider>,
     task: TaskId,
     token: LeaseToken,
     ids: u128,
-    notes: Vec<Note>,
+    events: Vec<DomainEvent>,
 }
 
 impl Case {
@@ -52,16 +63,17 @@ impl Case {
         let customer = CustomerId::parse("c-1").unwrap();
         let order = Order::place(OrderId::new(now, 7), customer, vec![item], now).unwrap();
         Self {
-            aggregate: OrderAggregate { order, registrations: Vec::new(), tasks: Vec::new() },
+            aggregate: OrderAggregate::placed(order),
             now,
             policy: policy(),
-            round: Round::default(),
-            unanswered: true,
-            waiting: Some(0),
+            history: RunHistory::default(),
+            client_waits: true,
+            queue_length: Some(0),
+            keyed_refunds: Provider::ALL.to_vec(),
             task: TaskId::new(1),
             token: LeaseToken::new(1),
             ids: 100,
-            notes: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -74,89 +86,114 @@ impl Case {
     fn new_run(&mut self) {
         self.task = TaskId::new(self.fresh());
         self.token = LeaseToken::new(self.fresh());
-        self.round = Round::default();
+        self.history = RunHistory::default();
     }
 
-    fn with_turn<T>(&mut self, decide: impl FnOnce(&mut OrderAggregate, &Turn<'_>) -> T) -> T {
-        let spare = [TaskId::new(self.fresh()), TaskId::new(self.fresh())];
-        let turn = Turn {
+    fn with_context<T>(
+        &mut self,
+        decide: impl FnOnce(&mut OrderAggregate, &DecisionContext) -> T,
+    ) -> T {
+        let context = DecisionContext {
             task: self.task,
             token: self.token,
             now: self.now,
-            policy: &self.policy,
-            round: &self.round,
-            repeat_safe: &[Provider::OdnaKassa],
-            call_limit: Duration::from_secs(36),
+            policy: Arc::new(self.policy.clone()),
+            providers: Arc::new(ProviderPromises {
+                repeat_registrations: vec![Provider::OdnaKassa],
+                deduplicate_refunds: self.keyed_refunds.clone(),
+                longest_step: Duration::from_secs(72),
+            }),
+            history: self.history.clone(),
             luck: 0.5,
-            spare,
-            unanswered: self.unanswered,
-            waiting: self.waiting,
+            id_seed: self.fresh(),
+            client_waits: self.client_waits,
+            queue_length: self.queue_length,
         };
-        let answer = decide(&mut self.aggregate, &turn);
-        self.aggregate.tasks.retain(|task| !task.state.is_final() || task.id == turn.task);
+        let answer = decide(&mut self.aggregate, &context);
+        self.aggregate.tasks.retain(|task| !task.state.is_final() || task.id == context.task);
         self.check();
         answer
     }
 
-    fn confirm(&mut self) -> Confirmed {
+    fn confirm(&mut self) -> ConfirmDecision {
         self.new_run();
-        self.unanswered = true;
-        self.with_turn(|aggregate, turn| {
-            let asker = Asker { turn: turn.clone(), return_url: None, trace: None };
-            aggregate.confirm(&asker, false)
-        })
+        self.client_waits = true;
+        let command = ConfirmCommand::default();
+        self.with_context(|aggregate, context| aggregate.confirm(&command, context))
     }
 
-    fn begin(&mut self) -> Step {
+    fn begin(&mut self) -> ProviderCall {
         match self.confirm() {
-            Confirmed::Begun(step) => step,
+            ConfirmDecision::Call(step) => step,
             other => panic!("{other:?}"),
         }
     }
 
-    fn cancel(&mut self) -> Cancelled {
+    fn cancel(&mut self) -> CancelDecision {
         self.new_run();
-        self.with_turn(|aggregate, turn| {
-            let asker = Asker { turn: turn.clone(), return_url: None, trace: None };
-            aggregate.cancel(&asker)
-        })
+        self.with_context(|aggregate, context| aggregate.cancel(None, context))
     }
 
-    fn refund(&mut self, kopecks: Option<i64>) -> RefundAsked {
+    fn refund(&mut self, kopecks: Option<i64>) -> RefundDecision {
         self.new_run();
         let amount = kopecks.map(|kopecks| Money::rub(kopecks).unwrap());
-        self.with_turn(|aggregate, turn| {
-            let asker = Asker { turn: turn.clone(), return_url: None, trace: None };
-            aggregate.refund(&asker, amount)
-        })
+        let command = RefundCommand { amount, ..RefundCommand::default() };
+        self.with_context(|aggregate, context| aggregate.refund_payment(&command, context))
     }
 
-    /// Tells the run what became of its step.
-    fn tell(&mut self, step: &Step, outcome: Outcome) -> Next {
-        self.round.note(step.clone(), outcome);
-        self.advance()
+    /// An operator looks at a task that nobody of this run holds.
+    fn operate<T>(
+        &mut self,
+        task: TaskId,
+        operation: impl FnOnce(&mut OrderAggregate, &DecisionContext) -> T,
+    ) -> T {
+        let (own, token) = (self.task, self.token);
+        (self.task, self.token) = (task, LeaseToken::new(self.fresh()));
+        let answer = self.with_context(operation);
+        (self.task, self.token) = (own, token);
+        answer
     }
 
-    fn advance(&mut self) -> Next {
-        let (next, notes) = self.with_turn(OrderAggregate::advance);
-        self.notes.extend(notes);
-        next
+    fn cancel_task(&mut self, task: TaskId) -> Result<(), OperatorRefused> {
+        self.operate(task, OrderAggregate::cancel_task)
+    }
+
+    fn retry_task(&mut self, task: TaskId) -> Result<(), OperatorRefused> {
+        self.operate(task, OrderAggregate::retry_task)
+    }
+
+    /// Tells the run what became of its call.
+    fn tell(&mut self, call: &ProviderCall, answer: Answer) -> Next {
+        self.history.push(call.clone().completed(answer.to(call)));
+        self.decide()
+    }
+
+    /// A fact that comes without a lease.
+    fn learn(&mut self, call: &ProviderCall, answer: Answer) {
+        let completed = call.clone().completed(answer.to(call));
+        self.aggregate.evolve(&completed, self.now);
+    }
+
+    fn decide(&mut self) -> Next {
+        let decision = self.with_context(OrderAggregate::decide);
+        self.events.extend(decision.events);
+        decision.next
     }
 
     /// A worker takes the lease of the task when it is due, and asks what to do.
     fn claim(&mut self, kind: TaskKind) -> Next {
         self.new_run();
-        self.unanswered = false;
+        self.client_waits = false;
         let (owner, token) = (InstanceId::new("w"), self.token);
         let task = self.aggregate.unfinished_mut(kind).expect("an unfinished task");
         self.now = self.now.max(task.run_at);
         task.state = TaskState::Running;
         task.lease = Some(Lease { owner, token, until: self.now + Duration::from_secs(60) });
         self.task = task.id;
-        self.advance()
+        self.decide()
     }
 
-    fn claim_call(&mut self, kind: TaskKind) -> Step {
+    fn claim_call(&mut self, kind: TaskKind) -> ProviderCall {
         call(self.claim(kind))
     }
 
@@ -211,32 +248,101 @@ fn policy() -> PaymentPolicy {
     }
 }
 
-fn call(next: Next) -> Step {
+fn call(next: Next) -> ProviderCall {
     match next {
         Next::Call(step) => step,
         other => panic!("expected a call, got {other:?}"),
     }
 }
 
-fn registers(step: &Step) -> bool {
-    matches!(step.action, Action::Register { .. })
+fn registers(call: &ProviderCall) -> bool {
+    call.registers()
 }
 
-fn registered() -> Outcome {
-    let (external_id, form_url) = ("ext-1".to_owned(), "https://pay.example/1".to_owned());
-    Outcome::Registered { external_id, form_url, expires_at: None }
+/// What a provider may answer, whatever it was asked: what a call cannot hear is an unknown outcome.
+#[derive(Debug, Clone)]
+enum Answer {
+    Registered,
+    Duplicate,
+    Refused { concerns_account: bool },
+    NotExecuted(NotExecuted, Option<Duration>),
+    Unknown,
+    Found(PaymentReport),
+    NotFound,
+    Acknowledged,
 }
 
-fn not_executed(reason: Reason) -> Outcome {
-    let retry_after = Some(Duration::from_secs(30));
-    Outcome::NotExecuted(Wait { reason, retry_after, too_late: false })
+impl Answer {
+    fn to(&self, call: &ProviderCall) -> CallResult {
+        if let Self::NotExecuted(cause, retry_after) = *self {
+            let system = call.target.provider.into();
+            let error = PaymentSystemUnavailableError { system, cause, retry_after };
+            return call.clone().not_executed(error).result;
+        }
+        match &call.kind {
+            CallKind::Register { .. } => CallResult::Register(match *self {
+                Self::Registered => RegisterResult::Registered {
+                    external_id: "ext-1".to_owned(),
+                    form_url: "https://pay.example/1".to_owned(),
+                    expires_at: None,
+                },
+                Self::Duplicate => RegisterResult::Duplicate,
+                Self::Refused { concerns_account } => RegisterResult::Refused { concerns_account },
+                _ => RegisterResult::Unknown,
+            }),
+            CallKind::Query { not_found } => CallResult::Query {
+                not_found: *not_found,
+                result: match self {
+                    Self::Found(report) => QueryResult::Found(report.clone()),
+                    Self::NotFound => QueryResult::NotFound,
+                    _ => QueryResult::Unanswered,
+                },
+            },
+            CallKind::Cancel => CallResult::Cancel(self.to_change()),
+            CallKind::Refund { key, .. } => {
+                CallResult::Refund { key: key.clone(), result: self.to_change() }
+            }
+        }
+    }
+
+    fn to_change(&self) -> ChangeResult {
+        match self {
+            Self::Acknowledged => ChangeResult::Acknowledged,
+            Self::Refused { .. } => ChangeResult::Refused,
+            _ => ChangeResult::Unknown,
+        }
+    }
 }
 
-fn found(step: &Step, status: ReportedStatus) -> Outcome {
-    Outcome::Found(PaymentReport {
-        number: step.number.clone(),
+const fn registered() -> Answer {
+    Answer::Registered
+}
+
+fn not_executed(reason: Reason) -> Answer {
+    let cause = match reason {
+        Reason::BreakerOpen => Shed::BreakerOpen.into(),
+        Reason::BulkheadFull => Shed::BulkheadFull.into(),
+        _ => NotExecuted::Unreachable,
+    };
+    Answer::NotExecuted(cause, Some(Duration::from_secs(30)))
+}
+
+fn with_amount(call: &ProviderCall, amount: Money) -> ProviderCall {
+    let target = CallTarget { amount, ..call.target.clone() };
+    ProviderCall { target, ..call.clone() }
+}
+
+/// A question about what a call was about.
+fn asked(call: &ProviderCall, now: Timestamp) -> ProviderCall {
+    let kind = CallKind::Query { not_found: 0 };
+    ProviderCall { target: call.target.clone(), kind, decided_at: now }
+}
+
+fn found(call: &ProviderCall, status: ReportedStatus) -> Answer {
+    Answer::Found(PaymentReport {
+        number: call.target.number.clone(),
         external_id: Some("ext-1".to_owned()),
-        amount: Some(step.amount),
+        amount: Some(call.target.amount),
         status,
         refunded: None,
         form_url: None,
@@ -244,11 +350,11 @@ fn found(step: &Step, status: ReportedStatus) -> Outcome {
     })
 }
 
-fn found_refunded(step: &Step, kopecks: i64) -> Outcome {
-    match found(step, ReportedStatus::Paid) {
-        Outcome::Found(report) => {
+fn found_refunded(call: &ProviderCall, kopecks: i64) -> Answer {
+    match found(call, ReportedStatus::Paid) {
+        Answer::Found(report) => {
             let refunded = Some(Money::rub(kopecks).unwrap());
-            Outcome::Found(PaymentReport { refunded, ..report })
+            Answer::Found(PaymentReport { refunded, ..report })
         }
         other => other,
     }

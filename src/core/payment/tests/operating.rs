@@ -1,15 +1,15 @@
-use super::super::{OperatorFinding, OperatorRefused};
 use super::*;
+use crate::core::payment::operator::OperatorFinding;
 
 fn resolve(case: &mut Case, finding: OperatorFinding) -> Result<(), OperatorRefused> {
-    case.with_turn(|aggregate, turn| aggregate.operator_resolve(finding, None, turn))
+    case.with_context(|aggregate, context| aggregate.resolve_task(finding, None, context))
 }
 
 #[test]
 fn a_person_who_found_nothing_lets_the_order_go_on_elsewhere() {
     let mut case = Case::new();
     let step = case.begin();
-    case.tell(&step, Outcome::Unknown);
+    case.tell(&step, Answer::Unknown);
     assert_eq!(resolve(&mut case, OperatorFinding::NotExecuted), Ok(()));
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Absent);
     let again = case.claim_call(TaskKind::RegisterPayment);
@@ -20,40 +20,42 @@ fn a_person_who_found_nothing_lets_the_order_go_on_elsewhere() {
 fn a_finding_about_a_number_that_the_order_has_left_behind_is_refused() {
     let mut case = Case::new();
     let first = case.begin();
-    case.tell(&first, Outcome::Unknown);
+    case.tell(&first, Answer::Unknown);
     let query = case.claim_call(TaskKind::RegisterPayment);
     let over = found(&query, ReportedStatus::Over(Ending::Expired));
     let second = call(case.tell(&query, over));
-    case.tell(&second, Outcome::Unknown);
+    case.tell(&second, Answer::Unknown);
     let mut resolve = |number| {
         let executed = OperatorFinding::Executed;
-        case.with_turn(|aggregate, turn| aggregate.operator_resolve(executed, Some(number), turn))
+        case.with_context(|aggregate, context| {
+            aggregate.resolve_task(executed, Some(number), context)
+        })
     };
-    assert_eq!(resolve(&first.number), Err(OperatorRefused::AnotherNumber));
-    assert_eq!(resolve(&second.number), Ok(()));
+    assert_eq!(resolve(&first.target.number), Err(OperatorRefused::AnotherNumber));
+    assert_eq!(resolve(&second.target.number), Ok(()));
 }
 
 #[test]
 fn after_a_review_a_persons_finding_frees_the_order_and_the_task_stays_as_it_ended() {
     let mut case = Case::new();
     let step = case.begin();
-    case.tell(&step, Outcome::Unknown);
+    case.tell(&step, Answer::Unknown);
     case.pass(86_400);
     case.claim(TaskKind::RegisterPayment);
     assert_eq!(resolve(&mut case, OperatorFinding::NotExecuted), Ok(()));
     assert_eq!(case.own_task().state, TaskState::Review);
     assert_eq!(case.status(), OrderStatus::New);
-    assert!(matches!(case.confirm(), Confirmed::Begun(_)));
+    assert!(matches!(case.confirm(), ConfirmDecision::Call(_)));
 }
 
 #[test]
 fn a_registration_that_a_person_found_is_looked_after() {
     let mut case = Case::new();
     let step = case.begin();
-    case.tell(&step, Outcome::Unknown);
+    case.tell(&step, Answer::Unknown);
     assert_eq!(resolve(&mut case, OperatorFinding::Executed), Ok(()));
     let decline = case.claim_call(TaskKind::RegisterPayment);
-    assert_eq!(decline.action, Action::Cancel, "its form is lost");
+    assert_eq!(decline.kind, CallKind::Cancel, "its form is lost");
 }
 
 #[test]
@@ -62,22 +64,29 @@ fn polls_that_ended_in_a_review_are_taken_up_again_by_a_person() {
     let step = case.begin();
     case.tell(&step, registered());
     let query = case.claim_call(TaskKind::SyncPayment);
-    let other = Step { amount: Money::rub(5).unwrap(), ..query.clone() };
+    let other = with_amount(&query, Money::rub(5).unwrap());
     case.tell(&query, found(&other, ReportedStatus::Paid));
     assert_eq!(case.own_task().state, TaskState::Review);
     let polls = case.aggregate.unfinished(TaskKind::SyncPayment).unwrap().id;
-    assert_eq!(case.confirm(), Confirmed::Running(polls), "nobody pays by a form that is in doubt");
+    assert_eq!(
+        case.confirm(),
+        ConfirmDecision::Running(polls),
+        "nobody pays by a form that is in doubt"
+    );
     let query = case.claim_call(TaskKind::SyncPayment);
-    let other = Step { amount: Money::rub(5).unwrap(), ..query.clone() };
+    let other = with_amount(&query, Money::rub(5).unwrap());
     assert_eq!(case.tell(&query, found(&other, ReportedStatus::Paid)), Next::Rest);
     assert_eq!(case.own_task().state, TaskState::Queued, "it is polled on");
-    assert_eq!(case.notes.last(), Some(&Note::MismatchAgain), "and told once");
+    assert_eq!(case.events.last(), Some(&DomainEvent::MismatchAgain), "and told once");
     let nothing = Err(OperatorRefused::NothingUnknown);
     assert_eq!(resolve(&mut case, OperatorFinding::NotExecuted), nothing, "it is alive");
     assert_eq!(resolve(&mut case, OperatorFinding::Executed), Ok(()));
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Pending));
-    assert!(matches!(case.confirm(), Confirmed::Form { .. }), "the provider has come round");
+    assert!(
+        matches!(case.confirm(), ConfirmDecision::Form { .. }),
+        "the provider has come history"
+    );
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Paid));
     assert_eq!(case.status(), OrderStatus::Paid);
@@ -89,13 +98,13 @@ fn a_task_cannot_be_given_up_while_money_may_be_on_its_way() {
     let mut case = Case::new();
     let step = case.begin();
     let id = case.task;
-    assert_eq!(case.aggregate.operator_cancel(id), Err(OperatorRefused::Running));
-    case.tell(&step, Outcome::Unknown);
-    assert_eq!(case.aggregate.operator_cancel(id), Err(OperatorRefused::Unknown));
+    assert_eq!(case.cancel_task(id), Err(OperatorRefused::Running));
+    case.tell(&step, Answer::Unknown);
+    assert_eq!(case.cancel_task(id), Err(OperatorRefused::Unknown));
     assert_eq!(resolve(&mut case, OperatorFinding::NotExecuted), Ok(()));
-    assert_eq!(case.aggregate.operator_cancel(id), Ok(()));
+    assert_eq!(case.cancel_task(id), Ok(()));
     assert_eq!(case.status(), OrderStatus::New);
-    assert_eq!(case.aggregate.operator_cancel(id), Err(OperatorRefused::Over));
+    assert_eq!(case.cancel_task(id), Err(OperatorRefused::Over));
 }
 
 #[test]
@@ -105,16 +114,16 @@ fn a_refund_that_waits_for_a_person_runs_when_released() {
     case.tell(&step, registered());
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Over(Ending::Expired)));
-    assert_eq!(case.cancel(), Cancelled::Done);
+    assert_eq!(case.cancel(), CancelDecision::Done);
     let (now, age) = (case.now, case.policy.max_age);
-    case.aggregate.hint(Provider::Sber, &step.number, now, TaskId::new(996), age);
+    case.aggregate.request_sync((Provider::Sber, &step.target.number), now, TaskId::new(996), age);
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Paid));
     let waiting = case.aggregate.unfinished(TaskKind::RefundPayment).unwrap().id;
-    assert_eq!(case.with_turn(|aggregate, turn| aggregate.operator_retry(waiting, turn)), Ok(()));
+    assert_eq!(case.retry_task(waiting), Ok(()));
     let read = case.claim_call(TaskKind::RefundPayment);
     let refund = call(case.tell(&read, found_refunded(&read, 0)));
-    let ask = call(case.tell(&refund, Outcome::Taken));
+    let ask = call(case.tell(&refund, Answer::Acknowledged));
     case.tell(&ask, found_refunded(&ask, TOTAL));
     assert_eq!(case.status(), OrderStatus::Refunded);
 }

@@ -30,20 +30,20 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn outcome(choice: usize, step: &Step) -> Outcome {
+fn outcome(choice: usize, step: &ProviderCall) -> Answer {
     match choice {
         0 | 1 => registered(),
         2 => not_executed(Reason::BreakerOpen),
         3 => not_executed(Reason::Retry),
-        4 => Outcome::Unknown,
-        5 => Outcome::Duplicate,
-        6 => Outcome::Refused { concerns_account: true },
-        7 => Outcome::Refused { concerns_account: false },
-        8 => Outcome::NotFound,
+        4 => Answer::Unknown,
+        5 => Answer::Duplicate,
+        6 => Answer::Refused { concerns_account: true },
+        7 => Answer::Refused { concerns_account: false },
+        8 => Answer::NotFound,
         9 => found(step, ReportedStatus::Pending),
         10 => found(step, ReportedStatus::Paid),
         11 => found(step, ReportedStatus::Over(Ending::Expired)),
-        12 => Outcome::Taken,
+        12 => Answer::Acknowledged,
         _ => found_refunded(step, 100),
     }
 }
@@ -55,20 +55,20 @@ proptest! {
         acts in prop::collection::vec(act(), 1..60),
     ) {
         let mut case = Case::new();
-        let mut step: Option<Step> = None;
+        let mut step: Option<ProviderCall> = None;
         let mut was_paid = false;
         for act in acts {
             let next = match act {
                 Act::Confirm => match case.confirm() {
-                    Confirmed::Begun(step) => Some(Next::Call(step)),
+                    ConfirmDecision::Call(step) => Some(Next::Call(step)),
                     _ => None,
                 },
                 Act::Cancel => match case.cancel() {
-                    Cancelled::Begun(step) => Some(Next::Call(step)),
+                    CancelDecision::Call(step) => Some(Next::Call(step)),
                     _ => None,
                 },
                 Act::Refund => match case.refund(Some(100)) {
-                    RefundAsked::Begun(step) => Some(Next::Call(step)),
+                    RefundDecision::Call(step) => Some(Next::Call(step)),
                     _ => None,
                 },
                 Act::Claim(kind) => {
@@ -85,7 +85,7 @@ proptest! {
                     if let Some(registration) = case.aggregate.registrations.get(at).cloned() {
                         let id = TaskId::new(case.fresh());
                         let (now, age) = (case.now, case.policy.max_age);
-                        case.aggregate.hint(registration.provider, &registration.number, now, id, age);
+                        case.aggregate.request_sync((registration.provider, &registration.number), now, id, age);
                     }
                     None
                 }
@@ -94,7 +94,7 @@ proptest! {
             if let Some(Next::Call(next)) = next {
                 // Rule 1: while an outcome is unknown, nobody else is asked to register.
                 if let (Some(open), true) = (case.aggregate.open_registration(), registers(&next)) {
-                    prop_assert_eq!((open.provider, &open.number), (next.provider, &next.number));
+                    prop_assert_eq!((open.provider, &open.number), (next.target.provider, &next.target.number));
                 }
                 step = Some(next);
             }
@@ -107,7 +107,7 @@ proptest! {
                 r.state,
                 RegistrationState::Intent | RegistrationState::Unknown | RegistrationState::Live
             ));
-            let mismatch = case.notes.iter().any(|note| matches!(note, Note::Mismatch { .. }));
+            let mismatch = case.events.iter().any(|note| matches!(note, DomainEvent::Mismatch { .. }));
             prop_assert!(!open || mismatch || case.aggregate.visible_task().is_some(), "forgotten");
         }
     }

@@ -4,7 +4,7 @@ use super::*;
 fn a_registration_in_time_gives_the_form_and_is_polled_from_then_on() {
     let mut case = Case::new();
     let step = case.begin();
-    assert_eq!((step.provider, step.sequence), (Provider::Sber, 1));
+    assert_eq!((step.target.provider, step.target.sequence), (Provider::Sber, 1));
     assert_eq!(case.status(), OrderStatus::Registering);
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Intent);
     assert_eq!(case.tell(&step, registered()), Next::Rest);
@@ -13,7 +13,7 @@ fn a_registration_in_time_gives_the_form_and_is_polled_from_then_on() {
     let sync = case.aggregate.unfinished(TaskKind::SyncPayment).unwrap();
     assert_eq!(sync.run_at, case.now + case.policy.poll_interval);
     let form_url = "https://pay.example/1".to_owned();
-    assert_eq!(case.confirm(), Confirmed::Form { provider: Provider::Sber, form_url });
+    assert_eq!(case.confirm(), ConfirmDecision::Form { provider: Provider::Sber, form_url });
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn what_was_not_executed_goes_to_the_next_provider_with_the_same_sequence() {
     let mut case = Case::new();
     let sber = case.begin();
     let kassa = call(case.tell(&sber, not_executed(Reason::BreakerOpen)));
-    assert_eq!((kassa.provider, kassa.sequence), (Provider::OdnaKassa, 1));
+    assert_eq!((kassa.target.provider, kassa.target.sequence), (Provider::OdnaKassa, 1));
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Absent);
     assert_eq!(case.tell(&kassa, registered()), Next::Rest);
     assert_eq!(case.status(), OrderStatus::AwaitingPayment);
@@ -39,7 +39,10 @@ fn when_nobody_executes_the_order_waits_in_the_queue_without_a_charge() {
     assert!(task.run_at >= case.now + Duration::from_secs(30));
     assert_eq!(case.status(), OrderStatus::Registering);
     let again = case.claim_call(TaskKind::RegisterPayment);
-    assert_eq!((again.provider, again.number.clone()), (Provider::Sber, sber.number));
+    assert_eq!(
+        (again.target.provider, again.target.number.clone()),
+        (Provider::Sber, sber.target.number)
+    );
     case.tell(&again, registered());
     assert_eq!(case.status(), OrderStatus::AwaitingPayment);
 }
@@ -55,13 +58,13 @@ fn without_a_queue_the_order_is_new_again_and_nothing_is_left() {
     assert_eq!(task.state, TaskState::Cancelled);
     assert_eq!(task.error, Some(TaskError::PaymentSystemUnavailable));
     assert_eq!(case.status(), OrderStatus::New);
-    assert!(matches!(case.confirm(), Confirmed::Begun(_)));
+    assert!(matches!(case.confirm(), ConfirmDecision::Call(_)));
 }
 
 #[test]
 fn a_full_queue_refuses_only_after_the_call_was_tried() {
     let mut case = Case::new();
-    case.waiting = Some(10);
+    case.queue_length = Some(10);
     let sber = case.begin();
     let kassa = call(case.tell(&sber, not_executed(Reason::BreakerOpen)));
     case.tell(&kassa, not_executed(Reason::BreakerOpen));
@@ -74,7 +77,7 @@ fn a_client_that_has_its_202_keeps_its_task_when_nobody_executes() {
     let mut case = Case::new();
     case.policy.queueing = false;
     let sber = case.begin();
-    case.unanswered = false;
+    case.client_waits = false;
     let kassa = call(case.tell(&sber, not_executed(Reason::BreakerOpen)));
     case.tell(&kassa, not_executed(Reason::BreakerOpen));
     assert_eq!(case.own_task().state, TaskState::Failed);
@@ -84,9 +87,9 @@ fn a_client_that_has_its_202_keeps_its_task_when_nobody_executes() {
 fn too_little_time_to_begin_leaves_the_order_as_it_was() {
     let mut case = Case::new();
     let sber = case.begin();
-    let wait = Wait { reason: Reason::Retry, retry_after: None, too_late: true };
-    let kassa = call(case.tell(&sber, Outcome::NotExecuted(wait)));
-    case.tell(&kassa, Outcome::NotExecuted(wait));
+    let too_late = || Answer::NotExecuted(Shed::DeadlineTooShort.into(), None);
+    let kassa = call(case.tell(&sber, too_late()));
+    case.tell(&kassa, too_late());
     let task = case.own_task();
     assert_eq!((task.state, task.error), (TaskState::Cancelled, Some(TaskError::DeadlineExceeded)));
     assert_eq!(case.status(), OrderStatus::New);
@@ -96,12 +99,12 @@ fn too_little_time_to_begin_leaves_the_order_as_it_was() {
 fn a_refusal_of_the_order_ends_it_and_a_new_attempt_gets_a_new_number() {
     let mut case = Case::new();
     let step = case.begin();
-    case.tell(&step, Outcome::Refused { concerns_account: false });
+    case.tell(&step, Answer::Refused { concerns_account: false });
     assert_eq!(case.own_task().error, Some(TaskError::PaymentRejected));
     assert_eq!(case.status(), OrderStatus::PaymentFailed);
     let next = case.begin();
-    assert_eq!((next.provider, next.sequence), (Provider::Sber, 2));
-    assert_ne!(next.number, step.number);
+    assert_eq!((next.target.provider, next.target.sequence), (Provider::Sber, 2));
+    assert_ne!(next.target.number, step.target.number);
 }
 
 #[test]
@@ -110,12 +113,12 @@ fn a_refusal_of_our_account_goes_elsewhere_only_if_that_is_wished() {
         let mut case = Case::new();
         case.policy.failover_on_rejected = wished;
         let step = case.begin();
-        let next = case.tell(&step, Outcome::Refused { concerns_account: true });
+        let next = case.tell(&step, Answer::Refused { concerns_account: true });
         assert_eq!(case.own_task().state, expected);
         if wished {
             let kassa = call(next);
-            assert_eq!((kassa.provider, kassa.sequence), (Provider::OdnaKassa, 2));
-            assert_eq!(case.tell(&kassa, Outcome::Refused { concerns_account: true }), Next::Rest);
+            assert_eq!((kassa.target.provider, kassa.target.sequence), (Provider::OdnaKassa, 2));
+            assert_eq!(case.tell(&kassa, Answer::Refused { concerns_account: true }), Next::Rest);
             assert_eq!(case.own_task().state, TaskState::Failed);
         }
     }
@@ -126,18 +129,18 @@ fn a_second_confirm_finds_the_task_of_the_first() {
     let mut case = Case::new();
     case.begin();
     let first = case.task;
-    assert_eq!(case.confirm(), Confirmed::Running(first));
+    assert_eq!(case.confirm(), ConfirmDecision::Running(first));
 }
 
 #[test]
 fn a_decision_that_runs_twice_begins_one_registration() {
     let mut case = Case::new();
     let step = case.begin();
-    let again = case.with_turn(|aggregate, turn| {
-        let asker = Asker { turn: turn.clone(), return_url: None, trace: None };
-        aggregate.confirm(&asker, false)
-    });
-    assert!(matches!(again, Confirmed::Begun(same) if same.number == step.number));
+    let again = case
+        .with_context(|aggregate, context| aggregate.confirm(&ConfirmCommand::default(), context));
+    assert!(
+        matches!(again, ConfirmDecision::Call(same) if same.target.number == step.target.number)
+    );
     assert_eq!(case.aggregate.tasks.len(), 1);
 }
 
@@ -162,7 +165,10 @@ fn a_poisoned_task_is_laid_before_a_person() {
     assert_eq!(case.claim(TaskKind::RegisterPayment), Next::Rest);
     let task = case.own_task();
     assert_eq!((task.state, task.error), (TaskState::Review, Some(TaskError::LeaseLost)));
-    assert_eq!(case.notes, [Note::Review]);
+    assert_eq!(
+        case.events,
+        [DomainEvent::Review { kind: TaskKind::RegisterPayment, error: TaskError::LeaseLost }]
+    );
 }
 
 #[test]
@@ -172,13 +178,13 @@ fn a_holder_that_lost_its_lease_brings_facts_but_decides_nothing() {
     let (task, token) = (case.task, case.token);
     // Somebody else reclaims the task and begins to ask.
     let query = case.claim_call(TaskKind::RegisterPayment);
-    assert_eq!(query.action, Action::Query);
-    let (theirs, their_token, their_round) = (case.task, case.token, case.round.clone());
-    (case.task, case.token, case.round) = (task, token, Round::default());
+    assert!(query.only_asks());
+    let (theirs, their_token, their_round) = (case.task, case.token, case.history.clone());
+    (case.task, case.token, case.history) = (task, token, RunHistory::default());
     assert_eq!(case.tell(&step, registered()), Next::LeaseLost);
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Live);
-    (case.task, case.token, case.round) = (theirs, their_token, their_round);
-    assert_eq!(case.tell(&query, Outcome::NotFound), Next::Rest);
+    (case.task, case.token, case.history) = (theirs, their_token, their_round);
+    assert_eq!(case.tell(&query, Answer::NotFound), Next::Rest);
     assert_eq!(case.own_task().state, TaskState::Succeeded);
 }
 
@@ -189,12 +195,11 @@ fn late_news_of_an_earlier_send_says_nothing_about_the_present_one() {
     let kassa = call(case.tell(&first, not_executed(Reason::Retry)));
     case.tell(&kassa, not_executed(Reason::Retry));
     let second = case.claim_call(TaskKind::RegisterPayment);
-    assert_eq!(second.number, first.number);
+    assert_eq!(second.target.number, first.target.number);
     // The first run could not store its news, and stores it now.
-    let now = case.now;
-    case.aggregate.learn(&first, &not_executed(Reason::Retry), now);
+    case.learn(&first, not_executed(Reason::Retry));
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Intent);
-    assert_eq!(case.tell(&second, Outcome::Unknown), Next::Rest);
+    assert_eq!(case.tell(&second, Answer::Unknown), Next::Rest);
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
 }
 
@@ -203,8 +208,8 @@ fn a_breaker_that_is_held_open_for_long_does_not_hold_the_task_as_long() {
     let mut case = Case::new();
     case.policy.providers.truncate(1);
     let step = case.begin();
-    let (retry_after, reason) = (Some(Duration::from_secs(900)), Reason::BreakerOpen);
-    let held = Outcome::NotExecuted(Wait { reason, retry_after, too_late: false });
+    let pause = Some(Duration::from_secs(900));
+    let held = Answer::NotExecuted(Shed::ForcedOpen.into(), pause);
     assert_eq!(case.tell(&step, held), Next::Rest);
     let pause = case.own_task().run_at.since(case.now);
     assert!(

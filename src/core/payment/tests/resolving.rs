@@ -1,9 +1,9 @@
 use super::*;
 
-pub(super) fn unknown() -> (Case, Step) {
+pub(super) fn unknown() -> (Case, ProviderCall) {
     let mut case = Case::new();
     let step = case.begin();
-    assert_eq!(case.tell(&step, Outcome::Unknown), Next::Rest);
+    assert_eq!(case.tell(&step, Answer::Unknown), Next::Rest);
     (case, step)
 }
 
@@ -22,7 +22,7 @@ fn a_lost_lease_leaves_an_unknown_outcome() {
     let mut case = Case::new();
     case.begin();
     let step = case.claim_call(TaskKind::RegisterPayment);
-    assert_eq!((step.provider, &step.action), (Provider::Sber, &Action::Query));
+    assert_eq!((step.target.provider, step.only_asks()), (Provider::Sber, true));
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
 }
 
@@ -33,11 +33,14 @@ fn the_same_number_goes_again_only_after_three_answers_and_the_grace() {
     let mut not_found = 0;
     loop {
         let step = case.claim_call(TaskKind::RegisterPayment);
-        assert_eq!(step.action, Action::Query);
+        assert!(step.only_asks());
         not_found += 1;
-        if let Next::Call(step) = case.tell(&step, Outcome::NotFound) {
+        if let Next::Call(step) = case.tell(&step, Answer::NotFound) {
             assert!(registers(&step));
-            assert_eq!((step.provider, &step.number), (first.provider, &first.number));
+            assert_eq!(
+                (step.target.provider, &step.target.number),
+                (first.target.provider, &first.target.number)
+            );
             break;
         }
         assert!(not_found < 20, "it never goes again");
@@ -51,9 +54,8 @@ fn the_same_number_goes_again_only_after_three_answers_and_the_grace() {
 fn an_answer_counts_once_however_often_it_is_taken_in() {
     let (mut case, _) = unknown();
     let query = case.claim_call(TaskKind::RegisterPayment);
-    let now = case.now;
     for _ in 0..3 {
-        case.aggregate.learn(&query, &Outcome::NotFound, now);
+        case.learn(&query, Answer::NotFound);
     }
     assert_eq!(case.aggregate.registration(Provider::Sber, 1).unwrap().not_found, 1);
 }
@@ -63,13 +65,13 @@ fn an_answer_to_a_question_from_before_the_end_of_the_grace_does_not_end_it() {
     let (mut case, _) = unknown();
     for _ in 0..3 {
         let query = case.claim_call(TaskKind::RegisterPayment);
-        assert_eq!(case.tell(&query, Outcome::NotFound), Next::Rest);
+        assert_eq!(case.tell(&query, Answer::NotFound), Next::Rest);
     }
     let query = case.claim_call(TaskKind::RegisterPayment);
     case.pass(60);
-    assert_eq!(case.tell(&query, Outcome::NotFound), Next::Rest);
+    assert_eq!(case.tell(&query, Answer::NotFound), Next::Rest);
     let query = case.claim_call(TaskKind::RegisterPayment);
-    assert!(registers(&call(case.tell(&query, Outcome::NotFound))));
+    assert!(registers(&call(case.tell(&query, Answer::NotFound))));
 }
 
 #[test]
@@ -77,7 +79,7 @@ fn a_query_that_failed_proves_nothing() {
     let (mut case, _) = unknown();
     for _ in 0..30 {
         let step = case.claim_call(TaskKind::RegisterPayment);
-        assert_eq!(case.tell(&step, Outcome::Unknown), Next::Rest);
+        assert_eq!(case.tell(&step, Answer::Unknown), Next::Rest);
     }
     let registration = case.aggregate.registration(Provider::Sber, 1).unwrap();
     assert_eq!((registration.state, registration.not_found), (RegistrationState::Unknown, 0));
@@ -88,7 +90,7 @@ fn a_partner_that_was_silent_for_long_is_asked_at_least_every_longest_backoff() 
     let (mut case, _) = unknown();
     for _ in 0..30 {
         let step = case.claim_call(TaskKind::RegisterPayment);
-        case.tell(&step, Outcome::Unknown);
+        case.tell(&step, Answer::Unknown);
         assert!(case.own_task().run_at.since(case.now) <= case.policy.backoff_max);
     }
 }
@@ -98,11 +100,11 @@ fn after_a_long_silence_the_first_answer_is_followed_by_the_others_soon() {
     let (mut case, _) = unknown();
     for _ in 0..10 {
         let step = case.claim_call(TaskKind::RegisterPayment);
-        case.tell(&step, Outcome::Unknown);
+        case.tell(&step, Answer::Unknown);
     }
     let mut step = case.claim_call(TaskKind::RegisterPayment);
     let heard = case.now;
-    while let Next::Rest = case.tell(&step, Outcome::NotFound) {
+    while let Next::Rest = case.tell(&step, Answer::NotFound) {
         step = case.claim_call(TaskKind::RegisterPayment);
     }
     assert!(case.now.since(heard) < Duration::from_secs(15));
@@ -114,7 +116,7 @@ fn a_repeat_that_was_not_executed_says_nothing_about_the_first_send() {
     case.pass(100);
     let resent = loop {
         let step = case.claim_call(TaskKind::RegisterPayment);
-        if let Next::Call(step) = case.tell(&step, Outcome::NotFound) {
+        if let Next::Call(step) = case.tell(&step, Answer::NotFound) {
             break step;
         }
     };
@@ -128,9 +130,9 @@ fn a_refusal_of_our_account_says_nothing_about_an_earlier_send() {
     let mut case = Case::new();
     case.policy.providers = vec![Provider::OdnaKassa];
     let step = case.begin();
-    case.tell(&step, Outcome::Unknown);
+    case.tell(&step, Answer::Unknown);
     let repeat = case.claim_call(TaskKind::RegisterPayment);
-    case.tell(&repeat, Outcome::Refused { concerns_account: true });
+    case.tell(&repeat, Answer::Refused { concerns_account: true });
     assert_eq!(case.state(Provider::OdnaKassa, 1), RegistrationState::Unknown);
 }
 
@@ -139,10 +141,10 @@ fn where_the_key_is_a_promise_the_repeat_is_the_query() {
     let mut case = Case::new();
     case.policy.providers = vec![Provider::OdnaKassa];
     let first = case.begin();
-    case.tell(&first, Outcome::Unknown);
+    case.tell(&first, Answer::Unknown);
     let repeat = case.claim_call(TaskKind::RegisterPayment);
     assert!(registers(&repeat));
-    assert_eq!(repeat.number, first.number);
+    assert_eq!(repeat.target.number, first.target.number);
     case.tell(&repeat, registered());
     assert_eq!(case.status(), OrderStatus::AwaitingPayment);
     let registration = case.aggregate.registration(Provider::OdnaKassa, 1).unwrap();
@@ -154,14 +156,14 @@ fn a_registration_whose_form_is_lost_is_taken_back_and_made_anew() {
     let (mut case, first) = unknown();
     let query = case.claim_call(TaskKind::RegisterPayment);
     let decline = call(case.tell(&query, found(&query, ReportedStatus::Pending)));
-    assert_eq!(decline.action, Action::Cancel);
-    let evidence = call(case.tell(&decline, Outcome::Taken));
-    assert_eq!(evidence.action, Action::Query);
+    assert_eq!(decline.kind, CallKind::Cancel);
+    let evidence = call(case.tell(&decline, Answer::Acknowledged));
+    assert!(evidence.only_asks());
     let over = found(&evidence, ReportedStatus::Over(Ending::Declined));
     let anew = call(case.tell(&evidence, over));
     assert!(registers(&anew));
-    assert_eq!((anew.provider, anew.sequence), (Provider::Sber, 2));
-    assert_ne!(anew.number, first.number);
+    assert_eq!((anew.target.provider, anew.target.sequence), (Provider::Sber, 2));
+    assert_ne!(anew.target.number, first.target.number);
     case.tell(&anew, registered());
     assert_eq!(case.own_task().result, Some((Provider::Sber, 2)));
     assert_eq!(case.status(), OrderStatus::AwaitingPayment);
@@ -172,19 +174,19 @@ fn a_decline_is_not_evidence() {
     let (mut case, _) = unknown();
     let query = case.claim_call(TaskKind::RegisterPayment);
     let decline = call(case.tell(&query, found(&query, ReportedStatus::Pending)));
-    let ask = call(case.tell(&decline, Outcome::Taken));
+    let ask = call(case.tell(&decline, Answer::Acknowledged));
     assert_eq!(case.tell(&ask, found(&ask, ReportedStatus::Pending)), Next::Rest);
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Live);
     let again = case.claim_call(TaskKind::RegisterPayment);
-    assert_eq!(again.action, Action::Cancel);
+    assert_eq!(again.kind, CallKind::Cancel);
 }
 
 #[test]
 fn a_number_that_is_known_already_is_asked_for_at_once() {
     let mut case = Case::new();
     let step = case.begin();
-    let query = call(case.tell(&step, Outcome::Duplicate));
-    assert_eq!((&query.action, query.provider), (&Action::Query, Provider::Sber));
+    let query = call(case.tell(&step, Answer::Duplicate));
+    assert_eq!((query.target.provider, query.only_asks()), (Provider::Sber, true));
     case.tell(&query, found(&query, ReportedStatus::Paid));
     assert_eq!(case.status(), OrderStatus::Paid);
     assert_eq!(case.own_task().state, TaskState::Succeeded);
@@ -195,10 +197,10 @@ fn a_provider_that_loses_every_form_is_not_called_as_fast_as_it_answers() {
     let mut case = Case::new();
     let mut step = case.begin();
     for sequence in [1, 2] {
-        assert_eq!(step.sequence, sequence);
-        let query = call(case.tell(&step, Outcome::Duplicate));
+        assert_eq!(step.target.sequence, sequence);
+        let query = call(case.tell(&step, Answer::Duplicate));
         let decline = call(case.tell(&query, found(&query, ReportedStatus::Pending)));
-        let ask = call(case.tell(&decline, Outcome::Taken));
+        let ask = call(case.tell(&decline, Answer::Acknowledged));
         let over = found(&ask, ReportedStatus::Over(Ending::Declined));
         match case.tell(&ask, over) {
             Next::Call(anew) => step = anew,
@@ -209,7 +211,7 @@ fn a_provider_that_loses_every_form_is_not_called_as_fast_as_it_answers() {
     assert_eq!((task.state, task.reason), (TaskState::Queued, Some(Reason::Retry)));
     assert_eq!(task.attempts, 1, "so that the next pause is longer");
     assert!(task.run_at > case.now);
-    assert_eq!(case.claim_call(TaskKind::RegisterPayment).sequence, 3);
+    assert_eq!(case.claim_call(TaskKind::RegisterPayment).target.sequence, 3);
 }
 
 #[test]
@@ -228,10 +230,10 @@ fn a_hint_brings_the_question_forward_and_is_never_believed() {
     let (mut case, step) = unknown();
     let (now, id) = (case.now, TaskId::new(999));
     let age = case.policy.max_age;
-    assert!(case.aggregate.hint(Provider::Sber, &step.number, now, id, age));
+    assert!(case.aggregate.request_sync((Provider::Sber, &step.target.number), now, id, age));
     assert_eq!(case.aggregate.unfinished(TaskKind::RegisterPayment).unwrap().run_at, now);
     assert_eq!(case.status(), OrderStatus::Registering);
-    assert!(!case.aggregate.hint(Provider::OdnaKassa, &step.number, now, id, age));
+    assert!(!case.aggregate.request_sync((Provider::OdnaKassa, &step.target.number), now, id, age));
 }
 
 #[test]
@@ -243,7 +245,7 @@ fn news_of_a_payment_goes_before_the_polls_that_nobody_waits_for() {
     case.tell(&query, found(&query, ReportedStatus::Pending));
     assert!(case.own_task().is_routine());
     let (now, age) = (case.now, case.policy.max_age);
-    case.aggregate.hint(Provider::Sber, &step.number, now, TaskId::new(999), age);
+    case.aggregate.request_sync((Provider::Sber, &step.target.number), now, TaskId::new(999), age);
     assert!(!case.own_task().is_routine());
     assert_eq!(case.own_task().run_at, now);
 }
@@ -258,12 +260,12 @@ fn two_hints_about_silent_partners_are_asked_once_each_and_then_wait() {
     let second = case.begin();
     case.tell(&second, registered());
     let (now, age) = (case.now, case.policy.max_age);
-    for number in [&first.number, &second.number] {
-        case.aggregate.hint(Provider::Sber, number, now, TaskId::new(997), age);
+    for number in [&first.target.number, &second.target.number] {
+        case.aggregate.request_sync((Provider::Sber, number), now, TaskId::new(997), age);
     }
     let one = case.claim_call(TaskKind::SyncPayment);
     let other = call(case.tell(&one, not_executed(Reason::BreakerOpen)));
-    assert_ne!(one.number, other.number);
+    assert_ne!(one.target.number, other.target.number);
     assert_eq!(case.tell(&other, not_executed(Reason::BreakerOpen)), Next::Rest);
     assert!(case.own_task().run_at > case.now);
 }
@@ -298,9 +300,9 @@ fn an_expired_form_fails_the_payment_and_late_money_wins() {
     let second = case.begin();
     case.tell(&second, registered());
     let (now, age) = (case.now, case.policy.max_age);
-    case.aggregate.hint(Provider::Sber, &step.number, now, TaskId::new(998), age);
+    case.aggregate.request_sync((Provider::Sber, &step.target.number), now, TaskId::new(998), age);
     let query = case.claim_call(TaskKind::SyncPayment);
-    assert_eq!(query.number, step.number);
+    assert_eq!(query.target.number, step.target.number);
     let _ = case.tell(&query, found(&query, ReportedStatus::Paid));
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Surplus);
     assert_eq!(case.status(), OrderStatus::AwaitingPayment, "the second is still to be paid");
@@ -315,14 +317,13 @@ fn paid_is_never_undone_by_older_news() {
     case.tell(&step, registered());
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Paid));
-    let now = case.now;
     for status in [
         ReportedStatus::Pending,
         ReportedStatus::Over(Ending::Expired),
         ReportedStatus::Over(Ending::Declined),
         ReportedStatus::Strange,
     ] {
-        case.aggregate.learn(&query, &found(&query, status), now);
+        case.learn(&query, found(&query, status));
         assert_eq!(case.status(), OrderStatus::Paid, "{status:?}");
     }
 }
@@ -332,11 +333,11 @@ fn a_number_that_went_again_is_asked_about_soon_again() {
     let (mut case, _) = unknown();
     let resent = loop {
         let step = case.claim_call(TaskKind::RegisterPayment);
-        if let Next::Call(step) = case.tell(&step, Outcome::NotFound) {
+        if let Next::Call(step) = case.tell(&step, Answer::NotFound) {
             break step;
         }
     };
-    case.tell(&resent, Outcome::Unknown);
+    case.tell(&resent, Answer::Unknown);
     assert_eq!(case.own_task().run_at.since(case.now), Duration::from_secs(1));
 }
 
@@ -345,21 +346,21 @@ fn a_repeat_that_is_refused_says_nothing_about_the_send_before_it() {
     let (mut case, _) = unknown();
     let resent = loop {
         let step = case.claim_call(TaskKind::RegisterPayment);
-        if let Next::Call(step) = case.tell(&step, Outcome::NotFound) {
+        if let Next::Call(step) = case.tell(&step, Answer::NotFound) {
             break step;
         }
     };
-    assert_eq!(case.tell(&resent, Outcome::Refused { concerns_account: false }), Next::Rest);
+    assert_eq!(case.tell(&resent, Answer::Refused { concerns_account: false }), Next::Rest);
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
     let query = case.claim_call(TaskKind::RegisterPayment);
-    assert_eq!(query.action, Action::Query);
+    assert!(query.only_asks());
     let mut late = case_of(&case);
     call(late.tell(&query, found(&query, ReportedStatus::Pending)));
     assert_eq!(late.state(Provider::Sber, 1), RegistrationState::Live, "the first one was taken");
-    let mut next = case.tell(&query, Outcome::NotFound);
+    let mut next = case.tell(&query, Answer::NotFound);
     while case.own_task().state == TaskState::Queued {
         let query = case.claim_call(TaskKind::RegisterPayment);
-        next = case.tell(&query, Outcome::NotFound);
+        next = case.tell(&query, Answer::NotFound);
     }
     assert_eq!(next, Next::Rest);
     assert_eq!(case.own_task().error, Some(TaskError::PaymentRejected));
@@ -370,8 +371,9 @@ fn case_of(case: &Case) -> Case {
     Case {
         aggregate: case.aggregate.clone(),
         policy: case.policy.clone(),
-        round: case.round.clone(),
-        notes: case.notes.clone(),
+        history: case.history.clone(),
+        events: case.events.clone(),
+        keyed_refunds: case.keyed_refunds.clone(),
         ..*case
     }
 }

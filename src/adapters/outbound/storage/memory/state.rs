@@ -11,17 +11,25 @@ use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
+use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
 use crate::core::payment::task::{Task, TaskState};
 use crate::core::ports::order_repository::{
-    Also, AuditEntry, Decide, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder, LoadOptions,
-    OrderQuery, Placed, Scope, StorageError, TaskQuery, TaskView, TxContext,
+    AuditEntry, Decide, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder, LoadOptions, OrderQuery,
+    Placed, Scope, SideWrites, StorageError, TaskQuery, TaskView, TxContext,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+#[derive(Debug)]
+struct Stored {
+    order: Order,
+    registrations: Vec<Registration>,
+    refunds: Vec<Refund>,
+}
+
 #[derive(Debug, Default)]
 pub struct State {
-    orders: BTreeMap<OrderId, (Order, Vec<Registration>)>,
+    orders: BTreeMap<OrderId, Stored>,
     pub(super) tasks: BTreeMap<TaskId, Task>,
     pub(super) unfinished: BTreeSet<(OrderId, TaskId)>,
     pub numbers: HashMap<(Provider, ProviderNumber), OrderId>,
@@ -48,7 +56,8 @@ impl State {
             let (status, body) = render(&order);
             self.replies.insert(key, (KeptReply { fingerprint, status, body }, now));
         }
-        self.orders.insert(order.id, (order.clone(), Vec::new()));
+        let (registrations, refunds) = (Vec::new(), Vec::new());
+        self.orders.insert(order.id, Stored { order: order.clone(), registrations, refunds });
         Ok(Placed::New(order))
     }
 
@@ -62,7 +71,7 @@ impl State {
     ) -> Result<Option<News>, StorageError> {
         let Some(loaded) = self.aggregate(id) else { return Ok(None) };
         let waiting = match reads {
-            LoadOptions::OrderAggregate => None,
+            LoadOptions::Aggregate => None,
             LoadOptions::QueueLength { up_to } => Some(self.waiting(id).min(up_to)),
         };
         let mut decided = loaded.clone();
@@ -81,7 +90,7 @@ impl State {
     /// The unique indexes and checks of the databases.
     fn check(&self, changes: &Changes) -> Result<(), StorageError> {
         let id = changes.order.id;
-        let stored = self.orders.get(&id).map_or(&[][..], |(_, registrations)| registrations);
+        let stored = self.orders.get(&id).map_or(&[][..], |stored| &stored.registrations);
         let changed =
             |old: &&Registration| changes.registrations.iter().any(|new| same_row(old, new));
         let untouched = stored.iter().filter(|old| !changed(old));
@@ -118,9 +127,17 @@ impl State {
     fn save(&mut self, changes: Changes, now: Timestamp) -> News {
         let news = changes.news(now);
         let id = changes.order.id;
-        let (order, registrations) =
+        let Stored { order, registrations, refunds } =
             self.orders.get_mut(&id).expect("its aggregate was loaded under the same lock");
         *order = changes.order;
+        for refund in changes.refunds {
+            match refunds.iter_mut().find(|old| old.key == refund.key) {
+                Some(old) => *old = refund,
+                None => refunds.push(refund),
+            }
+        }
+        refunds
+            .sort_by(|one, other| (one.created_at, &one.key).cmp(&(other.created_at, &other.key)));
         for registration in changes.registrations {
             self.numbers.insert((registration.provider, registration.number.clone()), id);
             match registrations.iter_mut().find(|old| same_row(old, &registration)) {
@@ -144,7 +161,7 @@ impl State {
         self.tasks.insert(task.id, task);
     }
 
-    fn keep(&mut self, also: Also, now: Timestamp) {
+    fn keep(&mut self, also: SideWrites, now: Timestamp) {
         if let Some(entry) = also.inbox {
             self.keep_callback(entry);
         }
@@ -165,10 +182,15 @@ impl State {
     }
 
     pub fn aggregate(&self, id: OrderId) -> Option<OrderAggregate> {
-        let (order, registrations) = self.orders.get(&id)?;
+        let Stored { order, registrations, refunds } = self.orders.get(&id)?;
         let mut tasks: Vec<Task> = self.unfinished_of(id).cloned().collect();
         tasks.sort_by_key(|task| (task.created_at, task.id));
-        Some(OrderAggregate { order: order.clone(), registrations: registrations.clone(), tasks })
+        Some(OrderAggregate {
+            order: order.clone(),
+            registrations: registrations.clone(),
+            refunds: refunds.clone(),
+            tasks,
+        })
     }
 
     fn unfinished_of(&self, id: OrderId) -> impl Iterator<Item = &Task> {
@@ -193,14 +215,14 @@ impl State {
                 && query.after.is_none_or(|after| (order.created_at, order.id) < after)
         };
         let mut found: Vec<&Order> =
-            self.orders.values().map(|(order, _)| order).filter(wanted).collect();
+            self.orders.values().map(|stored| &stored.order).filter(wanted).collect();
         found.sort_by_key(|order| std::cmp::Reverse((order.created_at, order.id)));
         found.into_iter().take(query.limit).filter_map(|order| self.aggregate(order.id)).collect()
     }
 
     pub fn task(&self, id: TaskId, scope: &Scope) -> Option<TaskView> {
         let task = self.tasks.get(&id)?;
-        let (order, registrations) = self.orders.get(&task.order_id)?;
+        let Stored { order, registrations, .. } = self.orders.get(&task.order_id)?;
         let made = |registration: &&Registration| {
             task.result == Some((registration.provider, registration.sequence))
         };

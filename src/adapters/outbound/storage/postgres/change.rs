@@ -15,7 +15,9 @@ use crate::adapters::outbound::storage::{KEY_TAKEN, deciding};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::ports::order_repository::{Also, Decide, LoadOptions, StorageError, TxContext};
+use crate::core::ports::order_repository::{
+    Decide, LoadOptions, SideWrites, StorageError, TxContext,
+};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -58,7 +60,7 @@ impl Work for Change {
         let now = Timestamp::from_micros(now);
         let scene = TxContext { now, waiting: waiting(tx, self.id, self.reads).await? };
         let (changes, also) = deciding::run(&mut self.decide, &loaded, &scene)?;
-        if changes.is_none() && also == Also::default() {
+        if changes.is_none() && also == SideWrites::default() {
             return Ok(Some(News::default()));
         }
         let news = changes.as_ref().map(|changes| changes.news(now)).unwrap_or_default();
@@ -79,8 +81,9 @@ async fn save(
     mark: Uuid,
     notice: Option<String>,
 ) -> Result<(), Fault> {
-    let unchanged = || Changes { order: loaded.clone(), registrations: vec![], tasks: vec![] };
-    let Changes { order, registrations, tasks } = changes.unwrap_or_else(unchanged);
+    let unchanged =
+        || Changes { order: loaded.clone(), registrations: vec![], refunds: vec![], tasks: vec![] };
+    let Changes { order, registrations, refunds: _, tasks } = changes.unwrap_or_else(unchanged);
     let registrations: Vec<_> =
         registrations.iter().map(|made| RegistrationRow::of(order.id, made)).collect();
     let tasks: Vec<_> = tasks.iter().map(TaskRow::from).collect();
@@ -113,7 +116,7 @@ async fn waiting(tx: &mut Tx<'_>, id: OrderId, reads: LoadOptions) -> Result<Opt
     Ok(Some(u64::try_from(count).unwrap_or(0)))
 }
 
-async fn keep(tx: &mut Tx<'_>, id: OrderId, also: Also) -> Result<(), Fault> {
+async fn keep(tx: &mut Tx<'_>, id: OrderId, also: SideWrites) -> Result<(), Fault> {
     if let Some(entry) = also.inbox {
         keep_callback(tx, &entry).await?;
     }

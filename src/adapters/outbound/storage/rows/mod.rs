@@ -46,7 +46,12 @@ impl AggregateRow {
         let restored: Result<Vec<_>, _> = self.tasks.into_iter().map(TaskRow::restore).collect();
         let mut tasks = restored?;
         tasks.sort_by_key(|task| (task.created_at, task.id));
-        Ok(OrderAggregate { order: self.order.restore()?, registrations, tasks })
+        Ok(OrderAggregate {
+            order: self.order.restore()?,
+            registrations,
+            refunds: Vec::new(),
+            tasks,
+        })
     }
 }
 

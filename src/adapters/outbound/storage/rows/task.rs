@@ -1,11 +1,10 @@
 //! Rows of `tasks`.
 
-use super::{clean, known, known_if, micros, moment, money};
+use super::{clean, known, known_if, moment};
 use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
-use crate::core::domain::money::Money;
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::payment::task::{Lease, Reason, RefundPlan, Task, TaskError, TaskKind, TaskState};
+use crate::core::payment::task::{Lease, Reason, Task, TaskError, TaskKind, TaskState};
 use crate::core::ports::order_repository::StorageError;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -31,23 +30,11 @@ pub struct TaskRow {
     result_provider: Option<String>,
     result_sequence: Option<u8>,
     error: Option<String>,
-    refund: Option<RefundRow>,
     trace: Option<String>,
     return_url: Option<String>,
     created_at: i64,
     updated_at: i64,
     version: i64,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct RefundRow {
-    amount: i64,
-    currency: String,
-    before: Option<i64>,
-    sent_at: Option<i64>,
-    sends: u32,
-    taken: bool,
-    unchanged: u32,
 }
 
 impl TaskRow {
@@ -67,7 +54,6 @@ impl TaskRow {
             result: known_if(self.result_provider.as_deref(), Provider::parse)?
                 .zip(self.result_sequence),
             error: known_if(self.error.as_deref(), TaskError::parse)?,
-            refund: self.refund.map(RefundRow::restore).transpose()?,
             trace: self.trace,
             return_url: self.return_url,
             version: self.version,
@@ -82,33 +68,6 @@ impl TaskRow {
             token: LeaseToken::new(self.lease_token?.as_u128()),
             until: moment(self.lease_until)?,
         })
-    }
-}
-
-impl RefundRow {
-    fn restore(self) -> Result<RefundPlan, StorageError> {
-        Ok(RefundPlan {
-            amount: money(self.amount, &self.currency)?,
-            before: self.before.map(|before| money(before, &self.currency)).transpose()?,
-            sent_at: moment(self.sent_at),
-            sends: self.sends,
-            taken: self.taken,
-            unchanged: self.unchanged,
-        })
-    }
-}
-
-impl From<RefundPlan> for RefundRow {
-    fn from(plan: RefundPlan) -> Self {
-        Self {
-            amount: plan.amount.minor(),
-            currency: plan.amount.currency().code().to_owned(),
-            before: plan.before.map(Money::minor),
-            sent_at: micros(plan.sent_at),
-            sends: plan.sends,
-            taken: plan.taken,
-            unchanged: plan.unchanged,
-        }
     }
 }
 
@@ -132,7 +91,6 @@ impl From<&Task> for TaskRow {
             result_provider: task.result.map(|(provider, _)| provider.as_str().to_owned()),
             result_sequence: task.result.map(|(_, sequence)| sequence),
             error: task.error.map(|error| error.code().to_owned()),
-            refund: task.refund.map(RefundRow::from),
             trace: task.trace.clone(),
             return_url: task.return_url.as_deref().map(clean),
             created_at: task.created_at.micros(),

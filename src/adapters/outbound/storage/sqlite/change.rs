@@ -12,7 +12,9 @@ use crate::adapters::outbound::storage::rows::{
 use crate::adapters::outbound::storage::{KEY_TAKEN, deciding};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::payment::OrderAggregate;
-use crate::core::ports::order_repository::{Also, Decide, LoadOptions, StorageError, TxContext};
+use crate::core::ports::order_repository::{
+    Decide, LoadOptions, SideWrites, StorageError, TxContext,
+};
 use std::collections::{HashMap, HashSet};
 
 pub struct Change {
@@ -33,7 +35,7 @@ pub async fn all(requests: &mut [Request], tx: &mut Tx<'_>) -> Result<(), Fault>
         let mut taken = HashSet::with_capacity(rest.len());
         let mut counting = false;
         for request in rest {
-            let counts = request.work.reads != LoadOptions::OrderAggregate;
+            let counts = request.work.reads != LoadOptions::Aggregate;
             if counting || (counts && !batch.is_empty()) || !taken.insert(request.work.id) {
                 later.push(request);
             } else {
@@ -133,7 +135,7 @@ impl Rows {
     }
 }
 
-async fn keep(tx: &mut Tx<'_>, id: OrderId, also: Also) -> Result<(), Fault> {
+async fn keep(tx: &mut Tx<'_>, id: OrderId, also: SideWrites) -> Result<(), Fault> {
     if let Some(entry) = also.inbox {
         keep_callback(tx, &entry).await?;
     }

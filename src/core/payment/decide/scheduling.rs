@@ -1,0 +1,107 @@
+//! How a task goes on waiting, ends, and brings others forward.
+
+use crate::core::domain::ids::TaskId;
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::OrderAggregate;
+use crate::core::payment::context::DecisionContext;
+use crate::core::payment::registration::{Registration, RegistrationState};
+use crate::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
+use std::time::Duration;
+
+impl OrderAggregate {
+    /// Ends the task in hand. What waited for it may go on.
+    pub(super) fn finish(
+        &mut self,
+        context: &DecisionContext,
+        state: TaskState,
+        error: Option<TaskError>,
+    ) {
+        let Some(task) = self.own_task_mut(context) else { return };
+        task.state = state;
+        task.error = error;
+        task.reason = None;
+        task.lease = None;
+        if task.kind == TaskKind::RegisterPayment {
+            self.bring_forward(TaskKind::CancelPayment, context.now);
+        }
+        self.follow_up(context);
+    }
+
+    /// Whatever is not final at a provider is polled until it is.
+    pub(in crate::core::payment) fn follow_up(&mut self, context: &DecisionContext) {
+        let requested = self.registrations.iter().any(|r| r.sync_requested);
+        let live = |r: &Registration| {
+            matches!(r.state, RegistrationState::Live | RegistrationState::Unknown)
+        };
+        let resolving = self.unfinished(TaskKind::RegisterPayment).is_some();
+        if requested || (!resolving && self.registrations.iter().any(live)) {
+            let pause = if requested { Duration::ZERO } else { context.policy.poll_interval };
+            let id = context.fresh_task_id(self.tasks.len());
+            self.ensure_poll(id, context.now, context.now + pause, context.policy.max_age);
+        }
+    }
+
+    pub(in crate::core::payment) fn ensure_poll(
+        &mut self,
+        id: TaskId,
+        now: Timestamp,
+        run_at: Timestamp,
+        max_age: Duration,
+    ) {
+        // Of a poll that has time nobody expects anything; one that is due by news is more than routine.
+        let routine = run_at > now;
+        self.bring_forward(TaskKind::SyncPayment, run_at);
+        if let Some(task) = self.unfinished_mut(TaskKind::SyncPayment) {
+            if task.is_routine() && !routine {
+                task.reason = None;
+            }
+            return;
+        }
+        let mut task = Task::queued(id, self.order.id, TaskKind::SyncPayment, now, now + max_age);
+        task.run_at = run_at;
+        task.reason = routine.then_some(Reason::Retry);
+        task.lane = self
+            .registrations
+            .iter()
+            .find(|r| r.sync_requested || r.state.maybe_alive())
+            .map(|r| r.provider);
+        self.tasks.push(task);
+    }
+
+    pub(in crate::core::payment) fn bring_forward(&mut self, kind: TaskKind, run_at: Timestamp) {
+        if let Some(task) = self.unfinished_mut(kind)
+            && task.state == TaskState::Queued
+            && task.reason != Some(Reason::Operator)
+        {
+            task.run_at = task.run_at.min(run_at);
+        }
+    }
+
+    /// Hands the lease back until `run_at`. A charge is an attempt that reached, or may have reached,
+    /// the partner.
+    pub(super) fn park(
+        &mut self,
+        context: &DecisionContext,
+        reason: Reason,
+        run_at: Timestamp,
+        charge: bool,
+    ) {
+        let lane = self.open_registration().map(|registration| registration.provider);
+        let Some(task) = self.own_task_mut(context) else { return };
+        task.state = TaskState::Queued;
+        task.reason = Some(reason);
+        task.run_at = run_at;
+        task.lane =
+            if task.kind == TaskKind::RefundPayment { task.result.map(|r| r.0) } else { lane };
+        task.lease = None;
+        task.attempts += u32::from(charge);
+    }
+
+    /// Stretches the lease over the step that comes next.
+    pub(super) fn renew(&mut self, context: &DecisionContext) {
+        let until = context.lease_until();
+        if let Some(lease) = self.own_task_mut(context).and_then(|task| task.lease.as_mut()) {
+            lease.until = until;
+        }
+    }
+}
