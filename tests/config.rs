@@ -25,7 +25,7 @@ const REQUIRED: &[(&str, &str)] = &[
 
 type Outcome = Result<(Config, Vec<Problem>), Problems>;
 
-/// LoadOptions the required variables with `changes` on top; an empty value unsets.
+/// Reads the required variables with `changes` on top; an empty value unsets.
 fn read(changes: &[(&str, &str)]) -> Outcome {
     let kept = REQUIRED.iter().filter(|(name, _)| !changes.iter().any(|(n, _)| n == name));
     Config::read(kept.chain(changes).map(|(name, value)| (name.into(), value.into())))

@@ -58,7 +58,7 @@ impl Environment {
         }
     }
 
-    /// LoadOptions one group of variables. `envy` stops at the first fault, so each value is tried alone
+    /// Reads one group of variables. `envy` stops at the first fault, so each value is tried alone
     /// among the defaults; one that is refused becomes a problem, and its default takes its place,
     /// so that the checks that follow still find what else is wrong.
     pub(super) fn group<T: DeserializeOwned>(&mut self, prefix: &'static str, rows: &[Row]) -> T {

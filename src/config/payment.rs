@@ -66,6 +66,7 @@ pub(super) fn read(
         queueing: payment.unavailable_mode.0 == UnavailableMode::Queue,
         unknown_grace: payment.unknown_grace.0,
         poll_interval: payment.poll_interval.0,
+        looks_after_payment: payment.looks.0,
         failover_on_rejected: payment.failover_on_rejected.0,
         number_prefix: payment.number_prefix.unwrap_or_default().0,
         sync_wait,

@@ -144,6 +144,7 @@ pub(super) const PAYMENT: &[Row] = &[
     row("UNAVAILABLE_MODE", "queue"),
     row("UNKNOWN_GRACE", "60s"),
     row("POLL_INTERVAL", "30s"),
+    row("LOOKS", "1h,1d,7d"),
     row("FAILOVER_ON_REJECTED", "false"),
     unset("NUMBER_PREFIX"),
     unset("SYNC_WAIT"),

@@ -3,9 +3,9 @@
 //! the group's prefix; its default stands in `rows`.
 
 use super::words::{
-    Address, BaseUrl, Choice, DAY, DatabaseUrl, Fraction, HOUR, Hosts, Label, LogFilter, MINUTE,
-    NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, Secrets, SharedCache, Span, Token,
-    Whole,
+    Address, BaseUrl, Choice, DAY, DatabaseUrl, Fraction, HOUR, Hosts, Label, LogFilter, Looks,
+    MINUTE, NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, Secrets, SharedCache,
+    Span, Token, Whole,
 };
 use crate::adapters::outbound::sber::Protocol;
 use crate::adapters::resilience::breaker::{Mode, SlowAs, WindowKind};
@@ -93,6 +93,7 @@ pub(super) struct PaymentVars {
     pub(super) unavailable_mode: OneOf<UnavailableMode>,
     pub(super) unknown_grace: Span<{ SECOND }, { HOUR }>,
     pub(super) poll_interval: Span<100, { 5 * MINUTE }>,
+    pub(super) looks: Looks,
     pub(super) failover_on_rejected: OneOf<bool>,
     pub(super) number_prefix: Option<NumberPrefix>,
     pub(super) sync_wait: Option<Span<1, { 5 * MINUTE }>>,

@@ -14,7 +14,7 @@ pub(super) const MINUTE: u64 = 60 * SECOND;
 pub(super) const HOUR: u64 = 60 * MINUTE;
 pub(super) const DAY: u64 = 24 * HOUR;
 
-/// LoadOptions the text of a variable, or says what was expected in its place.
+/// Reads the text of a variable, or says what was expected in its place.
 fn read<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     parse: impl FnOnce(&str) -> Option<T>,
@@ -40,6 +40,30 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Span<MIN, MAX> {
                 format!("a duration with its unit (250ms, 2s, 5m) from {min} to {max}")
             },
         )
+    }
+}
+
+/// When something is looked at again: growing durations with commas between them, or `off`.
+#[derive(Debug, Clone)]
+pub(super) struct Looks(pub(super) Vec<Duration>);
+
+impl<'de> Deserialize<'de> for Looks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bounds = Duration::from_millis(MINUTE)..=Duration::from_millis(90 * DAY);
+        let parse = |text: &str| {
+            if text == "off" {
+                return Some(Vec::new());
+            }
+            let parts = text.split(',').map(|part| humantime::parse_duration(part.trim()).ok());
+            let looks: Vec<Duration> = parts.collect::<Option<_>>()?;
+            let fits = looks.len() <= 10
+                && looks.iter().all(|look| bounds.contains(look))
+                && looks.windows(2).all(|pair| pair[0] < pair[1]);
+            fits.then_some(looks)
+        };
+        let expected =
+            || "off, or 1 to 10 growing durations from 1m to 90d, as in 1h,1d,7d".to_owned();
+        read(deserializer, |text| parse(text).map(Self), expected)
     }
 }
 

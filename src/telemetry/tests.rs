@@ -96,7 +96,7 @@ fn spans_reach_the_collector() {
     }
 }
 
-/// LoadOptions one HTTP request with its body, answers 200, and tells what came.
+/// Reads one HTTP request with its body, answers 200, and tells what came.
 fn answer_one(mut stream: TcpStream) -> String {
     let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
     loop {

@@ -328,6 +328,7 @@ fn policy(wishes: Wishes) -> PaymentPolicy {
         queueing: wishes.queueing,
         unknown_grace: Duration::from_secs(60),
         poll_interval: Duration::from_secs(30),
+        looks_after_payment: vec![Duration::from_secs(3_600)],
         failover_on_rejected: false,
         number_prefix: String::new(),
         sync_wait: Duration::from_secs(10),

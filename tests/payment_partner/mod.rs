@@ -34,7 +34,7 @@ impl Request {
 pub enum Answer {
     /// Status line and headers, and a body.
     Http(String, Vec<u8>),
-    /// LoadOptions the request and says nothing.
+    /// Reads the request and says nothing.
     Hang,
     /// Ends the connection without a byte.
     Cut,

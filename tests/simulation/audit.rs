@@ -49,7 +49,7 @@ pub fn shown(world: &World, aggregate: &OrderAggregate) -> String {
 }
 
 fn hint(registration: &Registration) -> &'static str {
-    if registration.sync_requested { " (sync_requested)" } else { "" }
+    if registration.sync_requested() { " (sync_requested)" } else { "" }
 }
 
 /// A stored fact beside the truth.

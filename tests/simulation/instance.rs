@@ -44,7 +44,7 @@ pub const PRICE: i64 = 19_900;
 const SHUTDOWN: Duration = Duration::from_secs(25);
 
 /// When all is well again nothing depends on the pace, but hours have to pass.
-const CALM_POLL: Duration = Duration::from_secs(10);
+const CALM_POLL: Duration = Duration::from_secs(30);
 
 /// One incarnation of an instance: everything it does outside itself passes here, and once it is dead
 /// nothing passes any more.

@@ -157,13 +157,19 @@ fn judge_refund(world: &World, refund: &Refund, task: Option<&Task>) {
     let wanted = refund.amount.minor();
     let agrees = match refund.state {
         RefundState::Done => given == [wanted],
-        RefundState::Planned | RefundState::Refused | RefundState::Cancelled => given.is_empty(),
+        RefundState::Planned
+        | RefundState::Refused
+        | RefundState::Cancelled
+        | RefundState::Expired => given.is_empty(),
         RefundState::Sent | RefundState::InDoubt | RefundState::Review => given.len() <= 1,
     };
     let told = match task.map(|task| task.state) {
         Some(TaskState::Succeeded) => refund.state == RefundState::Done,
         Some(TaskState::Failed | TaskState::Cancelled) => {
-            matches!(refund.state, RefundState::Refused | RefundState::Cancelled)
+            matches!(
+                refund.state,
+                RefundState::Refused | RefundState::Cancelled | RefundState::Expired
+            )
         }
         Some(TaskState::Review | TaskState::Queued | TaskState::Running) | None => true,
     };

@@ -146,6 +146,7 @@ fn policy(dice: &Dice, backlog: bool) -> PaymentPolicy {
         queueing: dice.chance(0.85),
         unknown_grace: dice.millis(30_000, 60_000),
         poll_interval: dice.millis(10_000, 30_000),
+        looks_after_payment: vec![Duration::from_secs(900)],
         failover_on_rejected: dice.chance(0.5),
         number_prefix: String::new(),
         sync_wait: dice.millis(1_000, 15_000),

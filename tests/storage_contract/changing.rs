@@ -72,7 +72,7 @@ fn full_registration(intent: Registration) -> Registration {
         sent_at: Some(START),
         not_found: 2,
         cancel_sent_at: Some(START + LATER),
-        sync_requested: true,
+        sync_requested_at: Some(START),
         registered_at: Some(START),
         paid_at: Some(START + LATER),
         expires_at: Some(START + LATER),

@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// LoadOptions until what was cached is no longer fresh.
+    /// Reads until what was cached is no longer fresh.
     pub async fn until_stale(&self, path: &str) -> Reply {
         let end = Instant::now() + PATIENCE;
         loop {

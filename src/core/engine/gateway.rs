@@ -101,8 +101,8 @@ async fn make(port: &dyn PaymentPort, call: &ProviderCall, limits: &Call) -> Cal
             let order = RegisterOrder { number, amount: target.amount, return_url };
             CallResult::Register(port.register(&order, limits).await.into())
         }
-        CallKind::Query { not_found } => CallResult::Query {
-            not_found: *not_found,
+        CallKind::Query(basis) => CallResult::Query {
+            basis: *basis,
             result: port.payment_status(&payment, limits).await.into(),
         },
         CallKind::Cancel => CallResult::Cancel(port.cancel(&payment, limits).await.into()),

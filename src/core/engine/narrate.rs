@@ -150,6 +150,10 @@ fn domain_event(events: &dyn Events, run: &Run, event: DomainEvent) {
                 "money was given back, and not by us");
             reconciled(provider, ReconcileFinding::RefundElsewhere);
         }
+        DomainEvent::GivenUpPending { provider } => {
+            tracing::error!(%order_id, system = %provider,
+                "a registration that was given up waits for a payer: it is declined");
+        }
         DomainEvent::StrangeStatus { provider } => {
             tracing::error!(%order_id, system = %provider, "the provider tells an unknown status");
         }

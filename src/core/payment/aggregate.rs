@@ -8,7 +8,7 @@ use crate::core::domain::provider::Provider;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::refund::{Refund, RefundKey, RefundState};
 use crate::core::payment::registration::{Registration, RegistrationState};
-use crate::core::payment::task::{Task, TaskKind};
+use crate::core::payment::task::{Reason, Task, TaskKind};
 
 /// What storage loads, hands to a decision, and saves as a whole or not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,11 +51,23 @@ impl OrderAggregate {
         self.tasks.iter().find(|task| task.kind == kind && !task.state.is_final())
     }
 
-    /// The task that a client should look at: the registration's while it is unfinished, else any.
+    /// The task that a client should look at: the registration's while it is unfinished, else any that
+    /// works on something open. Looks at what is settled are nobody's business.
     #[must_use]
     pub fn visible_task(&self) -> Option<&Task> {
-        self.unfinished(TaskKind::RegisterPayment)
-            .or_else(|| self.tasks.iter().find(|task| !task.state.is_final()))
+        let open = self.registrations.iter().any(|r| !r.state.is_settled());
+        let worth =
+            |task: &&Task| !task.state.is_final() && (task.kind != TaskKind::SyncPayment || open);
+        self.unfinished(TaskKind::RegisterPayment).or_else(|| self.tasks.iter().find(worth))
+    }
+
+    /// Whether a refund waits for a person to release it.
+    pub(super) fn waits_for_operator(&self, refund: &Refund) -> bool {
+        refund.state == RefundState::Planned
+            && self
+                .tasks
+                .iter()
+                .any(|task| Some(task.id) == refund.task && task.reason == Some(Reason::Operator))
     }
 
     #[must_use]
@@ -72,10 +84,10 @@ impl OrderAggregate {
     /// What the refunds that are done explain of the sum that was given back for a registration.
     #[must_use]
     pub fn explained(&self, registration: &Registration) -> Money {
-        let about = (registration.provider, registration.sequence);
-        let done = self.refunds.iter().filter(|refund| {
-            (refund.provider, refund.sequence) == about && refund.state == RefundState::Done
-        });
+        let done = self
+            .refunds
+            .iter()
+            .filter(|refund| refund.is_of(registration) && refund.state == RefundState::Done);
         let zero = Money::zero(registration.amount.currency());
         done.fold(zero, |sum, refund| sum.plus(refund.amount).unwrap_or(sum))
     }

@@ -225,9 +225,11 @@ impl OrderAggregate {
         if self.own_task(context).is_some() {
             return RefundDecision::Call(ProviderCall::query(&paid, context.now));
         }
-        if self.unfinished(TaskKind::RefundPayment).is_some()
-            || self.refunds.iter().any(|refund| refund.state.is_open())
-        {
+        // One that waits for a person about other money does not stand in the way.
+        let in_the_way = |refund: &&Refund| {
+            refund.state.is_open() && (refund.is_of(&paid) || !self.waits_for_operator(refund))
+        };
+        if self.refunds.iter().find(in_the_way).is_some() {
             return RefundDecision::InProgress;
         }
         let left = paid.amount.minus(paid.refunded).unwrap_or(Money::zero(paid.amount.currency()));
@@ -268,7 +270,7 @@ impl OrderAggregate {
         let known =
             self.registrations.iter_mut().find(|r| r.provider == provider && r.number == *number);
         let Some(registration) = known else { return false };
-        registration.sync_requested = true;
+        registration.request_sync(now);
         if registration.state == RegistrationState::Unknown
             && self.unfinished(TaskKind::RegisterPayment).is_some()
         {

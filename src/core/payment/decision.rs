@@ -34,6 +34,8 @@ pub enum DomainEvent {
     LateMoney { provider: Provider },
     /// Money that was given back, and not by us.
     RefundElsewhere { provider: Provider, amount: Money },
+    /// A registration that was given up waits for a payer all the same.
+    GivenUpPending { provider: Provider },
     /// A word that we do not know.
     StrangeStatus { provider: Provider },
     /// A person must look at a task of this kind.

@@ -36,17 +36,24 @@ pub enum CallKind {
     Register {
         return_url: String,
     },
-    /// Asks what the provider knows under our number. `not_found` is how often it knew nothing since the
-    /// last send: an answer counts once, however often it is taken in.
-    Query {
-        not_found: u32,
-    },
+    /// Asks what the provider knows under our number.
+    Query(QueryBasis),
     /// Takes an unpaid registration back.
     Cancel,
     Refund {
         key: RefundKey,
         amount: Money,
     },
+}
+
+/// What stood there when a question was decided on: its answer counts for that, once, however often it is
+/// taken in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueryBasis {
+    /// How often the provider knew nothing since the last send.
+    pub not_found: u32,
+    /// The request for news that the question answers.
+    pub sync_requested_at: Option<Timestamp>,
 }
 
 /// A call that is over, and what became of it.
@@ -60,7 +67,7 @@ pub struct CompletedCall {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallResult {
     Register(RegisterResult),
-    Query { not_found: u32, result: QueryResult },
+    Query { basis: QueryBasis, result: QueryResult },
     Cancel(ChangeResult),
     Refund { key: RefundKey, result: ChangeResult },
 }
@@ -126,7 +133,11 @@ impl ProviderCall {
 
     #[must_use]
     pub fn query(registration: &Registration, now: Timestamp) -> Self {
-        Self::new(registration, CallKind::Query { not_found: registration.not_found }, now)
+        let basis = QueryBasis {
+            not_found: registration.not_found,
+            sync_requested_at: registration.sync_requested_at,
+        };
+        Self::new(registration, CallKind::Query(basis), now)
     }
 
     #[must_use]
@@ -137,7 +148,7 @@ impl ProviderCall {
     /// Whether it only asks: a question does no harm, however late it comes.
     #[must_use]
     pub const fn only_asks(&self) -> bool {
-        matches!(self.kind, CallKind::Query { .. })
+        matches!(self.kind, CallKind::Query(_))
     }
 
     #[must_use]
@@ -150,8 +161,8 @@ impl ProviderCall {
     pub fn not_executed(self, error: PaymentSystemUnavailableError) -> CompletedCall {
         let result = match &self.kind {
             CallKind::Register { .. } => CallResult::Register(RegisterResult::NotExecuted(error)),
-            CallKind::Query { not_found } => {
-                CallResult::Query { not_found: *not_found, result: QueryResult::NotExecuted(error) }
+            CallKind::Query(basis) => {
+                CallResult::Query { basis: *basis, result: QueryResult::NotExecuted(error) }
             }
             CallKind::Cancel => CallResult::Cancel(ChangeResult::NotExecuted(error)),
             CallKind::Refund { key, .. } => {

@@ -1,15 +1,17 @@
 //! Facts. Anyone may bring one at any time; each is applied to what it concerns, and facts only climb:
 //! intent < unknown < live < {paid, dead, absent}. Paid is never undone.
 
+use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::decision::DomainEvent;
 use crate::core::payment::effect::{
     CallResult, ChangeResult, CompletedCall, QueryResult, RegisterResult,
 };
-use crate::core::payment::refund::{Refund, RefundState};
+use crate::core::payment::refund::{Refund, RefundKey, RefundState};
 use crate::core::payment::registration::{
     CONTRADICTED, CONTRADICTED_TOLD, Ending, REFUSED_AGAIN, Registration, RegistrationState,
+    STILL_PENDING,
 };
 use crate::core::payment::report::{PaymentReport, ReportedStatus};
 
@@ -30,9 +32,31 @@ impl OrderAggregate {
             if let Some(registration) = self.registration_mut(provider, sequence) {
                 registration.evolve(call, other_alive, now, &mut events);
             }
+            self.adopt_refunds((provider, sequence), now, &mut events);
         }
         self.derive_status();
         events
+    }
+
+    /// Money that was given back in the bank's cabinet is shown as what it is: nothing of ours explains
+    /// it, and none of ours is under way that could.
+    fn adopt_refunds(
+        &mut self,
+        about: (Provider, u8),
+        now: Timestamp,
+        events: &mut Vec<DomainEvent>,
+    ) {
+        let Some(registration) = self.registration(about.0, about.1) else { return };
+        let under_way = |refund: &&Refund| {
+            refund.is_of(registration) && refund.state.is_open() && !self.waits_for_operator(refund)
+        };
+        let Ok(amount) = registration.refunded.minus(self.explained(registration)) else { return };
+        if amount.is_zero() || self.refunds.iter().find(under_way).is_some() {
+            return;
+        }
+        let key = RefundKey::of_sighting(self.order.id, about.0, about.1, registration.refunded);
+        self.refunds.push(Refund::seen_elsewhere(key, about, amount, now));
+        events.push(DomainEvent::RefundElsewhere { provider: about.0, amount });
     }
 }
 
@@ -47,18 +71,20 @@ impl Registration {
         let before = self.state;
         match &call.result {
             CallResult::Register(result) => self.registered(call.decided_at, result, now),
-            CallResult::Query { result: QueryResult::Found(report), .. } => {
-                self.sync_requested = false;
+            CallResult::Query { basis, result: QueryResult::Found(report) } => {
+                self.synced(basis.sync_requested_at);
+                self.looks += u32::from(self.state.is_settled());
                 if self.contradicts(report) {
-                    self.contradicted(events);
+                    self.contradicted(report, events);
                 } else {
                     self.believe(call.decided_at, report, other_alive, now, events);
                 }
             }
-            CallResult::Query { not_found, result: QueryResult::NotFound } => {
-                self.sync_requested = false;
+            CallResult::Query { basis, result: QueryResult::NotFound } => {
+                self.synced(basis.sync_requested_at);
+                self.looks += u32::from(self.state.is_settled());
                 let about_this_send = self.sent_at.is_none_or(|sent| call.decided_at >= sent);
-                if about_this_send && *not_found == self.not_found {
+                if about_this_send && basis.not_found == self.not_found {
                     self.not_found = self.not_found.saturating_add(1);
                 }
             }
@@ -85,7 +111,9 @@ impl Registration {
                 // A repeat that succeeded is compared with a query once: two orders may hide
                 // behind one number.
                 let repeated = self.state != Intent;
-                self.sync_requested |= repeated;
+                if repeated {
+                    self.request_sync(now);
+                }
                 let known = self.external_id.get_or_insert_with(|| external_id.clone());
                 if known == external_id {
                     self.form_url = Some(form_url.clone());
@@ -95,7 +123,7 @@ impl Registration {
                 self.climb(Live, "registered");
             }
             (RegisterResult::Registered { .. }, Absent | Dead | Paid | Surplus) => {
-                self.sync_requested = true;
+                self.request_sync(now);
             }
             // Of this very send: the row may have been armed and sent again since an earlier one.
             (RegisterResult::NotExecuted(_), Intent) if self.sent_at == Some(sent) => {
@@ -120,7 +148,8 @@ impl Registration {
         }
     }
 
-    fn contradicted(&mut self, events: &mut Vec<DomainEvent>) {
+    fn contradicted(&mut self, report: &PaymentReport, events: &mut Vec<DomainEvent>) {
+        self.contradiction = Some(report.summary());
         let told = self.evidence == CONTRADICTED_TOLD;
         let settled = self.state == RegistrationState::Paid;
         if self.state.maybe_alive() && !settled && !told {
@@ -156,6 +185,10 @@ impl Registration {
         if self.external_id.is_none() {
             self.external_id.clone_from(&report.external_id);
         }
+        self.contradiction = None;
+        if report.status != ReportedStatus::Strange {
+            self.strange_since = None;
+        }
         match (report.status, self.state) {
             (ReportedStatus::Pending, Intent | Unknown | Live) => {
                 self.registered_at.get_or_insert(now);
@@ -168,6 +201,7 @@ impl Registration {
             (ReportedStatus::Paid, Intent | Unknown | Live) => self.get_paid(Paid, report, now),
             (ReportedStatus::Paid, Dead | Absent) => {
                 events.push(DomainEvent::LateMoney { provider: self.provider });
+                self.paid_late = true;
                 self.get_paid(if other_alive { Surplus } else { Paid }, report, now);
             }
             (ReportedStatus::Paid, Paid | Surplus) => self.give_back(report),
@@ -176,6 +210,8 @@ impl Registration {
                 // A bank has one word for the payer's no and for ours.
                 let ours = ending == Ending::Declined && self.cancel_sent_at.is_some();
                 self.die(if ours { Ending::Cancelled } else { ending });
+                self.ended_at = Some(now);
+                self.looks = 0;
             }
             // Reversed after it was paid: all of it went back. An answer to a question from before may
             // tell of the form, which was called over and paid all the same.
@@ -183,13 +219,28 @@ impl Registration {
                 if self.paid_at.is_some_and(|paid| asked > paid) {
                     self.refunded = self.amount;
                 } else {
-                    self.sync_requested = true;
+                    self.request_sync(now);
                 }
             }
             (ReportedStatus::Strange, _) => {
+                self.strange_since.get_or_insert(now);
                 events.push(DomainEvent::StrangeStatus { provider: self.provider });
             }
-            (ReportedStatus::Pending | ReportedStatus::Over(_), _) => {}
+            // It was given up, and waits for a payer all the same: it is declined, and told.
+            (ReportedStatus::Pending, Dead | Absent) => {
+                self.given_up_at.get_or_insert(now);
+                if self.evidence != STILL_PENDING {
+                    STILL_PENDING.clone_into(&mut self.evidence);
+                    events.push(DomainEvent::GivenUpPending { provider: self.provider });
+                }
+            }
+            (ReportedStatus::Over(ending), Dead | Absent) => {
+                if self.evidence == STILL_PENDING {
+                    self.die(ending);
+                    self.ended_at = Some(now);
+                }
+            }
+            (ReportedStatus::Pending | ReportedStatus::Over(_), Paid | Surplus) => {}
         }
     }
 
@@ -197,6 +248,7 @@ impl Registration {
         self.registered_at.get_or_insert(now);
         self.paid_at.get_or_insert(now);
         self.ending = None;
+        self.looks = 0;
         self.climb(state, "found_paid");
         self.give_back(report);
     }
@@ -213,7 +265,7 @@ impl Registration {
 
     fn cancelled(&mut self, result: &ChangeResult, now: Timestamp) {
         match result {
-            // SideWrites after a refusal the truth is asked for: it may just have been paid.
+            // Also after a refusal the truth is asked for: it may just have been paid.
             ChangeResult::Acknowledged | ChangeResult::Refused | ChangeResult::Unknown => {
                 self.cancel_sent_at = Some(now);
             }

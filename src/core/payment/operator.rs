@@ -1,20 +1,34 @@
 //! What a person may do by hand. Facts stay facts: a person, too, only brings evidence, and a final
 //! answer of a task never changes.
 
+use crate::core::domain::ids::TaskId;
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
-use crate::core::payment::refund::RefundState;
+use crate::core::payment::refund::{Refund, RefundState};
 use crate::core::payment::registration::{Registration, RegistrationState};
-use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
+use crate::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
 
-/// What a person found out about a registration of unknown outcome.
+/// What a person found out about an outcome that nobody knew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperatorFinding {
-    /// The provider has it.
+    /// The provider has done it.
     Executed,
-    /// The provider has nothing under the number, and will not have.
+    /// The provider has done nothing, and will not.
     NotExecuted,
+    /// Seen and settled elsewhere: nothing more is done about it.
+    Settled,
+}
+
+impl OperatorFinding {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Executed => "executed",
+            Self::NotExecuted => "not_executed",
+            Self::Settled => "settled",
+        }
+    }
 }
 
 /// Why a person may not do that.
@@ -92,14 +106,40 @@ impl OrderAggregate {
     }
 
     /// Answers an unknown outcome by a person's word, about `number` if the person names one: the order
-    /// may have moved on since they looked. That the provider has what we know to be alive takes up
-    /// the polls again.
+    /// may have moved on since they looked. `in_review` tells that the task is over and waits for this
+    /// word; then any finding closes it.
     ///
     /// # Errors
     /// There is no unknown outcome, it has another number, or somebody works on it.
     pub fn resolve_task(
         &mut self,
         finding: OperatorFinding,
+        number: Option<&ProviderNumber>,
+        in_review: bool,
+        context: &DecisionContext,
+    ) -> Result<(), OperatorRefused> {
+        let refund = self.refund_of(context.task).filter(|refund| refund.state.is_in_doubt());
+        if let Some(refund) = refund.cloned() {
+            return self.resolve_refund(&refund, finding, number, context);
+        }
+        let resolved = match finding {
+            OperatorFinding::Settled if in_review => return Ok(()),
+            OperatorFinding::Settled => Err(OperatorRefused::NothingUnknown),
+            OperatorFinding::Executed | OperatorFinding::NotExecuted => {
+                self.resolve_registration(finding == OperatorFinding::Executed, number, context)
+            }
+        };
+        match resolved {
+            // The order has been found out in the meantime: the person's word closes what is left.
+            Err(OperatorRefused::NothingUnknown) if in_review => Ok(()),
+            resolved => resolved,
+        }
+    }
+
+    /// That the provider has what we know to be alive takes up the polls again.
+    fn resolve_registration(
+        &mut self,
+        executed: bool,
         number: Option<&ProviderNumber>,
         context: &DecisionContext,
     ) -> Result<(), OperatorRefused> {
@@ -111,28 +151,118 @@ impl OrderAggregate {
         if number.is_some_and(|number| about != Some(number)) {
             return Err(OperatorRefused::AnotherNumber);
         }
-        let in_state = |wanted| self.registrations.iter().position(|r| r.state == wanted);
-        match (in_state(RegistrationState::Unknown), in_state(RegistrationState::Live), finding) {
+        let Some(open) = self.open_registration_mut() else {
+            return Err(OperatorRefused::NothingUnknown);
+        };
+        match (open.state, executed) {
             // Its form is lost: it is taken back and made anew, or polled if nobody waits.
-            (Some(unknown), _, OperatorFinding::Executed) => {
-                self.registrations[unknown].found_by_operator(RegistrationState::Live);
-            }
-            (Some(unknown), _, OperatorFinding::NotExecuted) => {
-                self.registrations[unknown].found_by_operator(RegistrationState::Absent);
+            (RegistrationState::Unknown, true) => open.found_by_operator(RegistrationState::Live),
+            (RegistrationState::Unknown, false) => {
+                open.found_by_operator(RegistrationState::Absent)
             }
             // Its polls may have ended in a review: the provider is asked again.
-            (None, Some(live), OperatorFinding::Executed) => {
-                self.registrations[live].sync_requested = true
-            }
-            (None, None, OperatorFinding::Executed) | (None, _, OperatorFinding::NotExecuted) => {
-                return Err(OperatorRefused::NothingUnknown);
-            }
+            (RegistrationState::Live, true) => open.request_sync(context.now),
+            (
+                RegistrationState::Intent
+                | RegistrationState::Live
+                | RegistrationState::Paid
+                | RegistrationState::Dead
+                | RegistrationState::Absent
+                | RegistrationState::Surplus,
+                _,
+            ) => return Err(OperatorRefused::NothingUnknown),
         }
         self.bring_forward(TaskKind::RegisterPayment, context.now);
         self.bring_forward(TaskKind::SyncPayment, context.now);
         self.derive_status();
         self.follow_up(context);
         Ok(())
+    }
+
+    /// What a person found out about a refund. That it was not executed sends it once more: nothing but
+    /// such a word does where the provider knows no keys.
+    fn resolve_refund(
+        &mut self,
+        refund: &Refund,
+        finding: OperatorFinding,
+        number: Option<&ProviderNumber>,
+        context: &DecisionContext,
+    ) -> Result<(), OperatorRefused> {
+        let registration = self.registration(refund.provider, refund.sequence);
+        if number.is_some_and(|number| registration.map(|r| &r.number) != Some(number)) {
+            return Err(OperatorRefused::AnotherNumber);
+        }
+        let own = self.tasks.iter().find(|task| task.id == context.task).map(|task| task.state);
+        if own == Some(TaskState::Running) {
+            return Err(OperatorRefused::Running);
+        }
+        match finding {
+            OperatorFinding::Executed => {
+                self.set_refund(&refund.key, |refund| refund.state = RefundState::Done);
+                self.credit(refund);
+                self.end_waiting(context.task, TaskState::Succeeded, None);
+            }
+            OperatorFinding::NotExecuted => self.send_again(refund, own.is_some(), context),
+            OperatorFinding::Settled => {
+                self.set_refund(&refund.key, |refund| refund.state = RefundState::Cancelled);
+                let error = Some(TaskError::CancelledByOperator);
+                self.end_waiting(context.task, TaskState::Cancelled, error);
+            }
+        }
+        if let Some(registration) = self.registration_mut(refund.provider, refund.sequence) {
+            registration.request_sync(context.now);
+        }
+        self.derive_status();
+        self.follow_up(context);
+        Ok(())
+    }
+
+    /// A person has confirmed the sum, as the provider's own report would have.
+    fn credit(&mut self, refund: &Refund) {
+        let Some(registration) = self.registration(refund.provider, refund.sequence) else {
+            return;
+        };
+        let explained = self.explained(registration);
+        if let Some(registration) = self.registration_mut(refund.provider, refund.sequence)
+            && explained.minor() > registration.refunded.minor()
+            && explained.minor() <= registration.amount.minor()
+        {
+            registration.refunded = explained;
+        }
+    }
+
+    fn send_again(&mut self, refund: &Refund, waiting: bool, context: &DecisionContext) {
+        let now = context.now;
+        let task = if waiting {
+            self.bring_forward(TaskKind::RefundPayment, now);
+            context.task
+        } else {
+            let id = context.fresh_task_id(self.tasks.len());
+            let deadline = now + context.policy.max_age;
+            let kind = TaskKind::RefundPayment;
+            let mut task = Task::queued(id, self.order.id, kind, now, deadline);
+            task.lane = Some(refund.provider);
+            task.result = Some((refund.provider, refund.sequence));
+            self.tasks.push(task);
+            id
+        };
+        self.set_refund(&refund.key, |refund| {
+            refund.state = RefundState::Planned;
+            refund.task = Some(task);
+            refund.sent_at = None;
+            refund.sends = 0;
+            refund.acknowledged = false;
+            refund.unchanged = 0;
+        });
+    }
+
+    /// Ends a task that nobody works on.
+    fn end_waiting(&mut self, task: TaskId, state: TaskState, error: Option<TaskError>) {
+        if let Some(task) = self.tasks.iter_mut().find(|own| own.id == task) {
+            task.state = state;
+            task.error = error;
+            task.reason = None;
+        }
     }
 }
 

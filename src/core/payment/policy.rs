@@ -16,6 +16,8 @@ pub struct PaymentPolicy {
     pub unknown_grace: Duration,
     /// `PAYMENT_POLL_INTERVAL`: the first pause between polls of a live registration.
     pub poll_interval: Duration,
+    /// `PAYMENT_LOOKS`: when a paid registration is looked at again, counted from its payment.
+    pub looks_after_payment: Vec<Duration>,
     /// `PAYMENT_FAILOVER_ON_REJECTED`.
     pub failover_on_rejected: bool,
     /// `PAYMENT_NUMBER_PREFIX`.

@@ -5,6 +5,7 @@ use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::Money;
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::registration::Registration;
 use std::fmt;
 use uuid::Uuid;
 
@@ -70,20 +71,23 @@ pub enum RefundState {
     Done,
     /// The provider refused it.
     Refused,
-    /// Given up before anything was sent.
+    /// Given up by a person; nothing of it was or will be sent.
     Cancelled,
+    /// Its time was over before anything was sent.
+    Expired,
     /// A person must say what became of it.
     Review,
 }
 
 impl RefundState {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Planned,
         Self::Sent,
         Self::InDoubt,
         Self::Done,
         Self::Refused,
         Self::Cancelled,
+        Self::Expired,
         Self::Review,
     ];
 
@@ -96,6 +100,7 @@ impl RefundState {
             Self::Done => "done",
             Self::Refused => "refused",
             Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
             Self::Review => "review",
         }
     }
@@ -105,11 +110,17 @@ impl RefundState {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 
-    /// Whether it keeps the next refund of its order from beginning. A planned one has its own task; what
-    /// may have been executed blocks until somebody knows.
+    /// Whether it may yet give money back.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Planned | Self::Sent | Self::InDoubt | Self::Review)
+    }
+
+    /// Whether it was sent and nobody knows what became of it: until somebody does, no other refund of
+    /// the order is sent.
+    #[must_use]
+    pub const fn is_in_doubt(self) -> bool {
+        matches!(self, Self::Sent | Self::InDoubt | Self::Review)
     }
 }
 
@@ -171,6 +182,38 @@ pub struct Refund {
 }
 
 impl Refund {
+    /// Money that was given back, and not by us.
+    #[must_use]
+    pub const fn seen_elsewhere(
+        key: RefundKey,
+        (provider, sequence): (Provider, u8),
+        amount: Money,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            key,
+            provider,
+            sequence,
+            amount,
+            state: RefundState::Done,
+            origin: RefundOrigin::Elsewhere,
+            task: None,
+            told_before: None,
+            sent_at: None,
+            sends: 0,
+            acknowledged: false,
+            unchanged: 0,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    /// Whether it gives back money of this registration.
+    #[must_use]
+    pub fn is_of(&self, registration: &Registration) -> bool {
+        (self.provider, self.sequence) == (registration.provider, registration.sequence)
+    }
+
     #[must_use]
     pub const fn planned(
         key: RefundKey,

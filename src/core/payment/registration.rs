@@ -4,6 +4,8 @@
 use crate::core::domain::money::Money;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::policy::PaymentPolicy;
+use std::time::Duration;
 
 /// How much is known. Facts only climb: intent < unknown < live < {paid, dead, absent}.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,6 +59,12 @@ impl RegistrationState {
     pub const fn maybe_alive(self) -> bool {
         matches!(self, Self::Intent | Self::Unknown | Self::Live | Self::Paid)
     }
+
+    /// Whether the provider said how it ended: what comes after that is late.
+    #[must_use]
+    pub const fn is_settled(self) -> bool {
+        matches!(self, Self::Paid | Self::Surplus | Self::Dead)
+    }
 }
 
 /// Why a registration is dead.
@@ -90,6 +98,9 @@ impl Ending {
     }
 }
 
+/// After it was told to be over, a registration is asked about twice more.
+const LOOKS_AFTER_DEATH: [Duration; 2] = [Duration::from_secs(300), Duration::from_secs(3_600)];
+
 /// The two digits of a provider number allow no more.
 pub const LAST_SEQUENCE: u8 = 99;
 
@@ -111,14 +122,27 @@ pub struct Registration {
     pub not_found: u32,
     /// We asked the provider to take it back; the evidence is awaited.
     pub cancel_sent_at: Option<Timestamp>,
-    /// Somebody sync_requested at news: ask the provider.
-    pub sync_requested: bool,
+    /// We decided to take it back: from then on its form is not handed out, and it is wound down to its
+    /// end whatever comes late.
+    pub given_up_at: Option<Timestamp>,
+    /// When somebody last told of news that no answer has settled yet.
+    pub sync_requested_at: Option<Timestamp>,
     pub registered_at: Option<Timestamp>,
     pub paid_at: Option<Timestamp>,
+    /// It was paid although it had been given up.
+    pub paid_late: bool,
+    /// When the provider told that it is over.
+    pub ended_at: Option<Timestamp>,
+    /// How often it was looked at since it was paid or over, in case its news was lost.
+    pub looks: u32,
+    /// Since when the provider tells a status that we do not know.
+    pub strange_since: Option<Timestamp>,
     pub expires_at: Option<Timestamp>,
     pub refunded: Money,
     /// The word of the last fact: where the present state comes from.
     pub evidence: String,
+    /// What the provider told when it last contradicted our record: number, amount, status.
+    pub contradiction: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -130,10 +154,76 @@ pub const REFUSED_AGAIN: &str = "refused_again";
 /// our record.
 pub const CONTRADICTED: &str = "contradicted";
 
-/// The same, once a person was told by a task in review.
+/// The evidence of a registration that was given up and waits for a payer at the provider all the same.
+pub const STILL_PENDING: &str = "still_pending";
+
+/// The evidence of a registration whose strange status a person was told of.
+pub const STRANGE_TOLD: &str = "strange_told";
+
+/// That of [`CONTRADICTED`], once a person was told by a task in review.
 pub const CONTRADICTED_TOLD: &str = "contradicted_told";
 
 impl Registration {
+    /// Whether news was told of that no answer has settled yet.
+    #[must_use]
+    pub const fn sync_requested(&self) -> bool {
+        self.sync_requested_at.is_some()
+    }
+
+    /// Asks for a question about it. Two requests never bear the same time, so that an answer tells which
+    /// of them its question had seen.
+    pub fn request_sync(&mut self, now: Timestamp) {
+        let after = |last: Timestamp| now.max(last + Duration::from_micros(1));
+        self.sync_requested_at = Some(self.sync_requested_at.map_or(now, after));
+    }
+
+    /// Takes the request back that a question had seen; what was told of since then stays.
+    pub(super) fn synced(&mut self, seen: Option<Timestamp>) {
+        if self.sync_requested_at == seen {
+            self.sync_requested_at = None;
+        }
+    }
+
+    /// When it is looked at next although it is settled: the news of a late payment, or of money that was
+    /// given back elsewhere, may have been lost.
+    #[must_use]
+    pub fn next_look(&self, policy: &PaymentPolicy) -> Option<Timestamp> {
+        let place = usize::try_from(self.looks).ok()?;
+        let (since, looks) = match (self.state, self.ending) {
+            (RegistrationState::Paid | RegistrationState::Surplus, _) => {
+                let left = self.refunded.minor() < self.amount.minor();
+                (self.paid_at.filter(|_| left)?, policy.looks_after_payment.as_slice())
+            }
+            // What was refused at once never began.
+            (RegistrationState::Dead, Some(Ending::Refused)) => return None,
+            (RegistrationState::Dead, _) => (self.ended_at?, &LOOKS_AFTER_DEATH[..]),
+            (
+                RegistrationState::Intent
+                | RegistrationState::Unknown
+                | RegistrationState::Live
+                | RegistrationState::Absent,
+                _,
+            ) => return None,
+        };
+        looks.get(place).map(|pause| since + *pause)
+    }
+
+    /// What is left to give back of money that was never wanted: paid late, or twice.
+    #[must_use]
+    pub fn unwanted(&self) -> Option<Money> {
+        let held = match self.state {
+            RegistrationState::Surplus => true,
+            RegistrationState::Paid => self.paid_late,
+            RegistrationState::Intent
+            | RegistrationState::Unknown
+            | RegistrationState::Live
+            | RegistrationState::Dead
+            | RegistrationState::Absent => false,
+        };
+        let left = self.amount.minus(self.refunded).ok()?;
+        (held && !left.is_zero()).then_some(left)
+    }
+
     /// An intent to register, to be committed before the call.
     #[must_use]
     pub fn intent(
@@ -155,12 +245,18 @@ impl Registration {
             sent_at: Some(now),
             not_found: 0,
             cancel_sent_at: None,
-            sync_requested: false,
+            given_up_at: None,
+            sync_requested_at: None,
             registered_at: None,
             paid_at: None,
+            paid_late: false,
+            ended_at: None,
+            looks: 0,
+            strange_since: None,
             expires_at: None,
             refunded: Money::zero(amount.currency()),
             evidence: "armed".to_owned(),
+            contradiction: None,
             created_at: now,
             updated_at: now,
         }
@@ -171,7 +267,7 @@ impl Registration {
     #[must_use]
     pub fn open_form(&self) -> Option<&str> {
         let doubtful = [CONTRADICTED, CONTRADICTED_TOLD].contains(&self.evidence.as_str());
-        let open = self.state == RegistrationState::Live && !doubtful;
+        let open = self.state == RegistrationState::Live && !doubtful && self.given_up_at.is_none();
         if open { self.form_url.as_deref() } else { None }
     }
 }

@@ -108,7 +108,7 @@ pub enum Hint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadOptions {
     Aggregate,
-    /// SideWrites how many `register_payment` tasks wait for a provider: counted exactly, under a lock
+    /// Also how many `register_payment` tasks wait for a provider: counted exactly, under a lock
     /// that other queueing decisions respect, up to this limit.
     QueueLength {
         up_to: u64,

@@ -7,7 +7,7 @@ use crate::core::engine::{Engine, NewTask};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::operator::{OperatorFinding, OperatorRefused};
-use crate::core::payment::task::Task;
+use crate::core::payment::task::{Task, TaskState};
 use crate::core::ports::order_repository::{
     AuditEntry, LoadOptions, Scope, SideWrites, StorageError, TaskQuery,
 };
@@ -61,7 +61,8 @@ impl OperateTasks {
     /// No such task, or it is not in a state for this.
     pub async fn run(&self, task_id: TaskId, operation: Operation) -> Result<(), OperateError> {
         let view = self.engine.store.task(task_id, &Scope::Anyone).await?;
-        let order_id = view.ok_or(OperateError::NotFound)?.task.order_id;
+        let looked_at = view.ok_or(OperateError::NotFound)?.task;
+        let (order_id, in_review) = (looked_at.order_id, looked_at.state == TaskState::Review);
         let task = NewTask { id: task_id, ..self.engine.new_task() };
         let commanded = self
             .engine
@@ -71,7 +72,7 @@ impl OperateTasks {
                 task,
                 LoadOptions::Aggregate,
                 move |order, context| {
-                    let done = operate(order, &operation, context);
+                    let done = operate(order, &operation, in_review, context);
                     let audit = done.is_ok().then(|| operation.audit(context.task));
                     (done, SideWrites { audit, ..SideWrites::default() })
                 },
@@ -88,13 +89,14 @@ impl OperateTasks {
 fn operate(
     aggregate: &mut OrderAggregate,
     operation: &Operation,
+    in_review: bool,
     context: &DecisionContext,
 ) -> Result<(), OperatorRefused> {
     match operation {
         Operation::Retry => aggregate.retry_task(context),
         Operation::Cancel => aggregate.cancel_task(context),
         Operation::Resolve { finding, number, .. } => {
-            aggregate.resolve_task(*finding, number.as_ref(), context)
+            aggregate.resolve_task(*finding, number.as_ref(), in_review, context)
         }
     }
 }
@@ -109,6 +111,9 @@ impl Operation {
             }
             Self::Resolve { finding: OperatorFinding::NotExecuted, reason, .. } => {
                 ("resolve_not_executed", reason.as_str())
+            }
+            Self::Resolve { finding: OperatorFinding::Settled, reason, .. } => {
+                ("resolve_settled", reason.as_str())
             }
         };
         AuditEntry { action: action.to_owned(), task_id: Some(task_id), reason: reason.to_owned() }

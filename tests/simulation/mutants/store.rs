@@ -125,11 +125,11 @@ impl Mutation {
 }
 
 fn believing(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> SideWrites {
-    let before: Vec<bool> = aggregate.registrations.iter().map(|r| r.sync_requested).collect();
+    let before: Vec<bool> = aggregate.registrations.iter().map(|r| r.sync_requested()).collect();
     let also = decide(aggregate, scene);
     let mut sync_requested = false;
     for (was, registration) in before.iter().zip(&mut aggregate.registrations) {
-        if registration.sync_requested && !was && registration.state == RegistrationState::Live {
+        if registration.sync_requested() && !was && registration.state == RegistrationState::Live {
             registration.state = RegistrationState::Paid;
             sync_requested = true;
         }
@@ -181,7 +181,7 @@ fn forgetting(
     let known: Vec<TaskId> = aggregate.tasks.iter().map(|task| task.id).collect();
     let also = decide(aggregate, scene);
     let sync_requested =
-        aggregate.registrations.iter().any(|registration| registration.sync_requested);
+        aggregate.registrations.iter().any(|registration| registration.sync_requested());
     aggregate.tasks.retain(|task| {
         sync_requested || task.kind != TaskKind::SyncPayment || known.contains(&task.id)
     });

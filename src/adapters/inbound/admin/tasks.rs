@@ -29,8 +29,10 @@ const LONGEST_REASON: usize = 500;
 
 const BAD_ORDER: Text = Text::new("must be an order's id", "должно быть номером заказа");
 const BAD_STATUS: Text = Text::new("must be a status of a task", "должно быть состоянием задачи");
-const BAD_FINDING: Text =
-    Text::new("must be executed or not_executed", "должно быть executed или not_executed");
+const BAD_FINDING: Text = Text::new(
+    "must be executed, not_executed or settled",
+    "должно быть executed, not_executed или settled",
+);
 const BAD_REASON: Text =
     Text::new("must be 1 to 500 characters", "должно быть от 1 до 500 символов");
 
@@ -118,6 +120,7 @@ async fn operate(
         Operation::Resolve { finding: OperatorFinding::NotExecuted, .. } => {
             "task_resolve_not_executed"
         }
+        Operation::Resolve { finding: OperatorFinding::Settled, .. } => "task_resolve_settled",
     };
     let tracker = desk.detached.clone();
     let work = async move {
@@ -157,6 +160,7 @@ fn resolution(
         let finding = match faults.string(value, at)? {
             "executed" => Some(OperatorFinding::Executed),
             "not_executed" => Some(OperatorFinding::NotExecuted),
+            "settled" => Some(OperatorFinding::Settled),
             _ => None,
         };
         faults.parsed(finding, at, BAD_FINDING)

@@ -20,7 +20,7 @@ pub const BREAKER_STATES: [&str; 6] =
 
 pub(super) struct Watched {
     gauges: Gauges,
-    /// SideWrites keeps two scrapes from counting the same open seconds twice.
+    /// Also keeps two scrapes from counting the same open seconds twice.
     subjects: Mutex<Subjects>,
 }
 

@@ -69,7 +69,7 @@ fn named(faults: &[Fault]) -> String {
     faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// LoadOptions a base URL as people write it, with or without the slash at its end.
+/// Reads a base URL as people write it, with or without the slash at its end.
 ///
 /// # Errors
 /// What is wrong with it, for the one message about the configuration.

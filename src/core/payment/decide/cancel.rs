@@ -65,6 +65,7 @@ impl OrderAggregate {
                 self.rest_after_setback(context, reason)
             }
             _ if open.cancel_sent_at.is_none() => {
+                open.given_up_at.get_or_insert(context.now);
                 Next::Call(ProviderCall::new(open, CallKind::Cancel, context.now))
             }
             // Still open after our word: say it again later.

@@ -35,9 +35,14 @@ impl OrderAggregate {
             Some(call) => self.evolve(call, context.now),
             None => Vec::new(),
         };
+        if let (Some(_), Some(task)) = (&context.history.last, self.own_task_mut(context)) {
+            // A step that ended did not kill its holder.
+            task.lost_leases = 0;
+        }
         let Some(task) = self.own_task(context) else {
             // What was learned may be news that nobody else will ask for.
             self.follow_up(context);
+            self.plan_late_refunds(context);
             return Decision { next: Next::LeaseLost, events };
         };
         let next = if task.lost_leases >= MAX_LOST_LEASES {
@@ -48,7 +53,7 @@ impl OrderAggregate {
             match task.kind {
                 TaskKind::RegisterPayment => self.decide_register(context, &mut events),
                 TaskKind::CancelPayment => self.decide_cancel(context, &mut events),
-                TaskKind::SyncPayment => self.decide_poll(context),
+                TaskKind::SyncPayment => self.decide_poll(context, &mut events),
                 TaskKind::RefundPayment => self.decide_refund(context, &mut events),
             }
         };
@@ -56,7 +61,7 @@ impl OrderAggregate {
             self.renew(context);
         }
         self.derive_status();
-        self.plan_late_refund(context, &events);
+        self.plan_late_refunds(context);
         Decision { next, events }
     }
 
@@ -74,8 +79,8 @@ impl OrderAggregate {
         if let Some(task) = self.own_task_mut(context) {
             let kind = task.kind;
             events.push(DomainEvent::Review { kind, error });
-            // A contradiction may have been a slip, and is told once. Polls that kill their holders end.
-            let poll_on = kind != TaskKind::SyncPayment || error == TaskError::Mismatch;
+            // What a person was told of is asked about on, and told once. Polls that kill their holders end.
+            let poll_on = kind != TaskKind::SyncPayment || error != TaskError::LeaseLost;
             task.state = TaskState::Review;
             task.error = Some(error);
             task.reason = None;
@@ -164,6 +169,7 @@ fn contradicted(events: &[DomainEvent], kind: TaskKind) -> bool {
         DomainEvent::Reconciled { .. }
         | DomainEvent::LateMoney { .. }
         | DomainEvent::RefundElsewhere { .. }
+        | DomainEvent::GivenUpPending { .. }
         | DomainEvent::StrangeStatus { .. }
         | DomainEvent::Review { .. } => false,
     })

@@ -1,45 +1,109 @@
 //! The next poll: whatever was asked for, then whatever is not final, until everything is.
 
 use super::SLOWEST_POLL;
-use crate::core::domain::order::OrderStatus;
+use crate::core::domain::money::Money;
+use crate::core::domain::provider::Provider;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{DomainEvent, Next};
-use crate::core::payment::effect::ProviderCall;
-use crate::core::payment::refund::{Refund, RefundKey, RefundOrigin};
-use crate::core::payment::registration::{Registration, RegistrationState};
-use crate::core::payment::task::{Reason, Task, TaskKind, TaskState};
+use crate::core::payment::effect::{CallKind, ProviderCall};
+use crate::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
+use crate::core::payment::registration::{
+    Registration, RegistrationState, STILL_PENDING, STRANGE_TOLD,
+};
+use crate::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
+use std::time::Duration;
+
+/// A status that we do not know is asked about for so long before a person is told.
+const STRANGE_FOR: Duration = Duration::from_secs(2 * 3_600);
 
 impl OrderAggregate {
-    pub(super) fn decide_poll(&mut self, context: &DecisionContext) -> Next {
+    pub(super) fn decide_poll(
+        &mut self,
+        context: &DecisionContext,
+        events: &mut Vec<DomainEvent>,
+    ) -> Next {
         let resolving = self.unfinished(TaskKind::RegisterPayment).is_some();
         if !resolving {
             self.orphan_becomes_unknown();
         }
-        // Each once in a run: two requests about silent partners must not be served by turns for ever.
-        let fresh = |r: &&Registration| !context.history.queried(r.provider, r.sequence);
-        if let Some(wanted) = self.registrations.iter().filter(fresh).find(|r| r.sync_requested) {
-            return Next::Call(ProviderCall::query(wanted, context.now));
+        if self.tell_of_strange_status(context) {
+            return self.review(context, TaskError::OutcomeUnknown, events);
         }
-        let waiting = self.registrations.iter().find(|r| match r.state {
+        if let Some(call) = self.next_question(context, resolving) {
+            return Next::Call(call);
+        }
+        let open = |r: &Registration| match r.state {
             RegistrationState::Live => true,
             RegistrationState::Unknown => !resolving,
             RegistrationState::Intent
             | RegistrationState::Paid
             | RegistrationState::Dead
             | RegistrationState::Absent
-            | RegistrationState::Surplus => r.sync_requested,
-        });
-        match waiting {
-            None => {
+            | RegistrationState::Surplus => r.sync_requested() || r.evidence == STILL_PENDING,
+        };
+        if self.registrations.iter().any(open) {
+            return self.rest_until_next_poll(context);
+        }
+        match self.next_look(context) {
+            // One that was due and brought no answer waits like any other question.
+            Some(look) if look <= context.now => self.rest_until_next_poll(context),
+            // Somebody may wait for this task: the looks that are left are another's.
+            Some(_) | None => {
                 self.finish(context, TaskState::Succeeded, None);
                 Next::Rest
             }
-            Some(open) if context.history.queried.is_empty() => {
-                Next::Call(ProviderCall::query(open, context.now))
-            }
-            Some(_) => self.rest_until_next_poll(context),
         }
+    }
+
+    /// What was asked for goes first, then what is open, then what is only looked at. Each once in a run:
+    /// two requests about silent partners must not be served by turns for ever.
+    fn next_question(&self, context: &DecisionContext, resolving: bool) -> Option<ProviderCall> {
+        let now = context.now;
+        let history = &context.history;
+        if let Some(call) = self.next_decline(context) {
+            return Some(call);
+        }
+        let fresh = |r: &&Registration| !history.queried(r.provider, r.sequence);
+        let all = || self.registrations.iter().filter(fresh);
+        let open = |r: &&Registration| match r.state {
+            RegistrationState::Live => true,
+            RegistrationState::Unknown => !resolving,
+            RegistrationState::Intent
+            | RegistrationState::Paid
+            | RegistrationState::Dead
+            | RegistrationState::Absent
+            | RegistrationState::Surplus => r.evidence == STILL_PENDING,
+        };
+        let due = |r: &&Registration| r.next_look(&context.policy).is_some_and(|look| look <= now);
+        let first = history.queried.is_empty();
+        all()
+            .find(|r| r.sync_requested())
+            .or_else(|| all().find(open).filter(|_| first))
+            .or_else(|| all().find(due))
+            .map(|registration| ProviderCall::query(registration, now))
+    }
+
+    /// A registration that was given up and waits for a payer is declined, once in a run.
+    fn next_decline(&self, context: &DecisionContext) -> Option<ProviderCall> {
+        let last = context.history.last.as_ref()?;
+        last.report()?;
+        let asked = self.registration(last.target.provider, last.target.sequence)?;
+        (asked.evidence == STILL_PENDING)
+            .then(|| ProviderCall::new(asked, CallKind::Cancel, context.now))
+    }
+
+    /// Nobody knows what became of the money, and asking has not helped.
+    fn tell_of_strange_status(&mut self, context: &DecisionContext) -> bool {
+        let strange = self.registrations.iter_mut().find(|r| {
+            let long = r.strange_since.is_some_and(|since| context.now.since(since) >= STRANGE_FOR);
+            long && r.evidence != STRANGE_TOLD && r.state.maybe_alive()
+        });
+        if let Some(registration) = strange {
+            STRANGE_TOLD.clone_into(&mut registration.evidence);
+            return true;
+        }
+        false
     }
 
     fn rest_until_next_poll(&mut self, context: &DecisionContext) -> Next {
@@ -54,21 +118,35 @@ impl OrderAggregate {
         Next::Rest
     }
 
-    /// Money that arrived for an order that was given up, or twice: a refund for the operator to
-    /// release. Nothing is sent back by itself.
-    pub(super) fn plan_late_refund(&mut self, context: &DecisionContext, events: &[DomainEvent]) {
-        if !events.iter().any(|event| matches!(event, DomainEvent::LateMoney { .. })) {
-            return;
+    /// Money that arrived for a registration that was given up, or twice: for each, a refund of what is
+    /// left of it, for the operator to release. Derived from what is stored, whoever learned of it and
+    /// however (payments.md, rule 12). What a person gave up stays given up.
+    pub(super) fn plan_late_refunds(&mut self, context: &DecisionContext) {
+        let seen_to = |registration: &Registration| {
+            self.refunds.iter().any(|refund| {
+                let given_up = refund.origin == RefundOrigin::LateMoney
+                    && refund.state == RefundState::Cancelled;
+                refund.is_of(registration) && (refund.state.is_open() || given_up)
+            })
+        };
+        let late: Vec<_> = self
+            .registrations
+            .iter()
+            .filter(|registration| !seen_to(registration))
+            .filter_map(|r| Some(((r.provider, r.sequence), r.unwanted()?)))
+            .collect();
+        for (about, amount) in late {
+            self.plan_late_refund(context, about, amount);
         }
-        let late = self.registrations.iter().find(|r| {
-            r.state == RegistrationState::Surplus
-                || (r.state == RegistrationState::Paid && self.order.status == OrderStatus::Paid)
-        });
-        let Some(late) = late else { return };
-        if self.unfinished(TaskKind::RefundPayment).is_some() {
-            return;
-        }
-        let (now, about, amount) = (context.now, (late.provider, late.sequence), late.amount);
+    }
+
+    fn plan_late_refund(
+        &mut self,
+        context: &DecisionContext,
+        about: (Provider, u8),
+        amount: Money,
+    ) {
+        let now = context.now;
         let id = context.fresh_task_id(self.tasks.len());
         let deadline = now + context.policy.max_age;
         let mut task = Task::queued(id, self.order.id, TaskKind::RefundPayment, now, deadline);

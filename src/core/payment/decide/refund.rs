@@ -47,6 +47,10 @@ impl OrderAggregate {
                 self.end_refund(context, TaskState::Failed, Some(TaskError::RefundRejected))
             }
             RefundState::Cancelled => {
+                let error = Some(TaskError::CancelledByOperator);
+                self.end_refund(context, TaskState::Cancelled, error)
+            }
+            RefundState::Expired => {
                 self.end_refund(context, TaskState::Failed, Some(TaskError::Expired))
             }
             RefundState::Review => self.review(context, TaskError::OutcomeUnknown, events),
@@ -61,7 +65,7 @@ impl OrderAggregate {
         events: &mut Vec<DomainEvent>,
     ) -> Next {
         if context.past(self.deadline_of(context)) {
-            self.set_refund(&refund.key, |refund| refund.state = RefundState::Cancelled);
+            self.set_refund(&refund.key, |refund| refund.state = RefundState::Expired);
             return self.end_refund(context, TaskState::Failed, Some(TaskError::Expired));
         }
         if self.other_in_doubt(&refund.key) {
@@ -178,9 +182,12 @@ impl OrderAggregate {
         let Some(refund) = self.refund_of(context.task) else { return };
         let (key, state) = (refund.key.clone(), refund.state);
         let next = match state {
-            RefundState::Planned => RefundState::Cancelled,
+            RefundState::Planned => RefundState::Expired,
             RefundState::Sent | RefundState::InDoubt | RefundState::Review => RefundState::Review,
-            RefundState::Done | RefundState::Refused | RefundState::Cancelled => state,
+            RefundState::Done
+            | RefundState::Refused
+            | RefundState::Cancelled
+            | RefundState::Expired => state,
         };
         self.set_refund(&key, |refund| refund.state = next);
     }
@@ -197,13 +204,7 @@ impl OrderAggregate {
 
     /// Of the refunds of an order one is sent at a time.
     fn other_in_doubt(&self, own: &RefundKey) -> bool {
-        self.refunds.iter().any(|refund| {
-            let sent = matches!(
-                refund.state,
-                RefundState::Sent | RefundState::InDoubt | RefundState::Review
-            );
-            sent && refund.key != *own
-        })
+        self.refunds.iter().any(|refund| refund.state.is_in_doubt() && refund.key != *own)
     }
 
     fn refund_in_hand(&self, context: &DecisionContext) -> Option<(Refund, Registration)> {

@@ -34,7 +34,10 @@ impl OrderAggregate {
         };
         match open.state {
             RegistrationState::Unknown => self.resolve(context, events),
-            RegistrationState::Live if open.form_url.is_none() => self.wind_down(context),
+            // Without its form, or given up while it was away: to its end, and then anew.
+            RegistrationState::Live if open.form_url.is_none() || open.given_up_at.is_some() => {
+                self.wind_down(context)
+            }
             RegistrationState::Live | RegistrationState::Paid => {
                 let made = (open.provider, open.sequence);
                 if let Some(task) = self.own_task_mut(context) {
@@ -149,6 +152,7 @@ impl OrderAggregate {
             return Next::Rest;
         };
         registration.state = RegistrationState::Intent;
+        registration.given_up_at = None;
         registration.sent_at = Some(context.now);
         registration.not_found = 0;
         "armed".clone_into(&mut registration.evidence);

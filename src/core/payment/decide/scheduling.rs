@@ -23,22 +23,37 @@ impl OrderAggregate {
         task.lease = None;
         if task.kind == TaskKind::RegisterPayment {
             self.bring_forward(TaskKind::CancelPayment, context.now);
+            // Polls of an earlier registration may have become rare.
+            if let Some(poll) = self.unfinished_mut(TaskKind::SyncPayment) {
+                poll.attempts = 0;
+            }
         }
         self.follow_up(context);
     }
 
     /// Whatever is not final at a provider is polled until it is.
     pub(in crate::core::payment) fn follow_up(&mut self, context: &DecisionContext) {
-        let requested = self.registrations.iter().any(|r| r.sync_requested);
+        let requested = self.registrations.iter().any(|r| r.sync_requested());
         let live = |r: &Registration| {
             matches!(r.state, RegistrationState::Live | RegistrationState::Unknown)
         };
         let resolving = self.unfinished(TaskKind::RegisterPayment).is_some();
-        if requested || (!resolving && self.registrations.iter().any(live)) {
-            let pause = if requested { Duration::ZERO } else { context.policy.poll_interval };
+        let first = if requested {
+            Some(context.now)
+        } else if !resolving && self.registrations.iter().any(live) {
+            Some(context.now + context.policy.poll_interval)
+        } else {
+            self.next_look(context)
+        };
+        if let Some(first) = first {
             let id = context.fresh_task_id(self.tasks.len());
-            self.ensure_poll(id, context.now, context.now + pause, context.policy.max_age);
+            self.ensure_poll(id, context.now, first, context.policy.max_age);
         }
+    }
+
+    /// When something that is settled is looked at next.
+    pub(super) fn next_look(&self, context: &DecisionContext) -> Option<Timestamp> {
+        self.registrations.iter().filter_map(|r| r.next_look(&context.policy)).min()
     }
 
     pub(in crate::core::payment) fn ensure_poll(
@@ -63,7 +78,7 @@ impl OrderAggregate {
         task.lane = self
             .registrations
             .iter()
-            .find(|r| r.sync_requested || r.state.maybe_alive())
+            .find(|r| r.sync_requested() || r.state.maybe_alive())
             .map(|r| r.provider);
         self.tasks.push(task);
     }
@@ -88,9 +103,11 @@ impl OrderAggregate {
     ) {
         let lane = self.open_registration().map(|registration| registration.provider);
         let Some(task) = self.own_task_mut(context) else { return };
+        // Whoever asks us to stay away cannot keep alive what has to end.
+        let ends = task.kind != TaskKind::SyncPayment && task.deadline > context.now;
         task.state = TaskState::Queued;
         task.reason = Some(reason);
-        task.run_at = run_at;
+        task.run_at = if ends { run_at.min(task.deadline) } else { run_at };
         task.lane =
             if task.kind == TaskKind::RefundPayment { task.result.map(|r| r.0) } else { lane };
         task.lease = None;

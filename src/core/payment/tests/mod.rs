@@ -5,6 +5,7 @@
 
 mod cancelling;
 mod contradicting;
+mod looking;
 mod operating;
 mod property;
 mod refunding;
@@ -18,9 +19,10 @@ use super::commands::{
 use super::context::{DecisionContext, ProviderPromises, RunHistory};
 use super::decision::{DomainEvent, Next};
 use super::effect::{
-    CallKind, CallResult, CallTarget, ChangeResult, ProviderCall, QueryResult, RegisterResult,
+    CallKind, CallResult, CallTarget, ChangeResult, ProviderCall, QueryBasis, QueryResult,
+    RegisterResult,
 };
-use super::operator::OperatorRefused;
+use super::operator::{OperatorFinding, OperatorRefused};
 use super::policy::PaymentPolicy;
 use super::registration::{Ending, RegistrationState};
 use super::report::{PaymentReport, ReportedStatus};
@@ -162,6 +164,14 @@ impl Case {
         self.operate(task, OrderAggregate::retry_task)
     }
 
+    /// A person answers what is in doubt; whether the task is over is seen from what is loaded.
+    fn resolve(&mut self, task: TaskId, finding: OperatorFinding) -> Result<(), OperatorRefused> {
+        let over = !self.aggregate.tasks.iter().any(|t| t.id == task && !t.state.is_final());
+        self.operate(task, |aggregate, context| {
+            aggregate.resolve_task(finding, None, over, context)
+        })
+    }
+
     /// Tells the run what became of its call.
     fn tell(&mut self, call: &ProviderCall, answer: Answer) -> Next {
         self.history.push(call.clone().completed(answer.to(call)));
@@ -217,7 +227,7 @@ impl Case {
     fn check(&self) {
         let alive = self.aggregate.registrations.iter().filter(|r| r.state.maybe_alive()).count();
         assert!(alive <= 1, "{:?}", self.aggregate.registrations);
-        for kind in TaskKind::ALL {
+        for kind in TaskKind::ALL.into_iter().filter(|kind| *kind != TaskKind::RefundPayment) {
             let unfinished = |task: &&crate::core::payment::task::Task| {
                 task.kind == kind && !task.state.is_final()
             };
@@ -236,6 +246,7 @@ fn policy() -> PaymentPolicy {
         queueing: true,
         unknown_grace: Duration::from_secs(60),
         poll_interval: Duration::from_secs(30),
+        looks_after_payment: vec![Duration::from_secs(3_600), Duration::from_secs(86_400)],
         failover_on_rejected: false,
         number_prefix: String::new(),
         sync_wait: Duration::from_secs(15),
@@ -290,8 +301,8 @@ impl Answer {
                 Self::Refused { concerns_account } => RegisterResult::Refused { concerns_account },
                 _ => RegisterResult::Unknown,
             }),
-            CallKind::Query { not_found } => CallResult::Query {
-                not_found: *not_found,
+            CallKind::Query(basis) => CallResult::Query {
+                basis: *basis,
                 result: match self {
                     Self::Found(report) => QueryResult::Found(report.clone()),
                     Self::NotFound => QueryResult::NotFound,
@@ -334,7 +345,7 @@ fn with_amount(call: &ProviderCall, amount: Money) -> ProviderCall {
 
 /// A question about what a call was about.
 fn asked(call: &ProviderCall, now: Timestamp) -> ProviderCall {
-    let kind = CallKind::Query { not_found: 0 };
+    let kind = CallKind::Query(QueryBasis::default());
     ProviderCall { target: call.target.clone(), kind, decided_at: now }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::core::payment::operator::OperatorFinding;
 
 fn resolve(case: &mut Case, finding: OperatorFinding) -> Result<(), OperatorRefused> {
-    case.with_context(|aggregate, context| aggregate.resolve_task(finding, None, context))
+    case.with_context(|aggregate, context| aggregate.resolve_task(finding, None, false, context))
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn a_finding_about_a_number_that_the_order_has_left_behind_is_refused() {
     let mut resolve = |number| {
         let executed = OperatorFinding::Executed;
         case.with_context(|aggregate, context| {
-            aggregate.resolve_task(executed, Some(number), context)
+            aggregate.resolve_task(executed, Some(number), false, context)
         })
     };
     assert_eq!(resolve(&first.target.number), Err(OperatorRefused::AnotherNumber));

@@ -1,4 +1,6 @@
 use super::*;
+use crate::core::payment::operator::OperatorFinding;
+use crate::core::payment::refund::RefundState;
 
 fn paid() -> Case {
     let mut case = Case::new();
@@ -66,14 +68,14 @@ fn a_reversal_gives_everything_back_but_not_by_news_from_before_the_payment() {
         "a form that was called over was paid all the same"
     );
     assert!(
-        case.aggregate.registrations[0].sync_requested,
+        case.aggregate.registrations[0].sync_requested(),
         "the provider is asked what is true now"
     );
     case.pass(5);
-    let asked_late = asked(&asked_early, case.now);
+    let asked_late = ProviderCall::query(&case.aggregate.registrations[0], case.now);
     case.learn(&asked_late, found(&asked_late, over));
     assert_eq!(case.status(), OrderStatus::Refunded);
-    assert!(!case.aggregate.registrations[0].sync_requested);
+    assert!(!case.aggregate.registrations[0].sync_requested());
 }
 
 #[test]
@@ -172,4 +174,146 @@ fn late_news_of_an_earlier_refund_call_says_nothing_about_the_present_one() {
     case.learn(&first, not_executed(Reason::Retry));
     let ask = call(case.tell(&second, Answer::Unknown));
     assert_eq!(case.tell(&ask, found_refunded(&ask, 0)), Next::Rest, "it may still arrive");
+}
+
+/// A report that tells of the payment but not of the sum that was given back.
+fn silent_about_the_sum(call: &ProviderCall) -> Answer {
+    found(call, ReportedStatus::Paid)
+}
+
+#[test]
+fn a_report_without_the_refunded_sum_proves_nothing() {
+    let mut case = paid();
+    let query = begun(case.refund(Some(500)));
+    assert_eq!(case.tell(&query, silent_about_the_sum(&query)), Next::Rest, "nothing is sent");
+    let query = case.claim_call(TaskKind::RefundPayment);
+    let refund = call(case.tell(&query, found_refunded(&query, 0)));
+    let ask = call(case.tell(&refund, Answer::Unknown));
+    let mut next = case.tell(&ask, silent_about_the_sum(&ask));
+    for _ in 0..20 {
+        assert_eq!(next, Next::Rest, "it is never sent again");
+        let ask = case.claim_call(TaskKind::RefundPayment);
+        next = case.tell(&ask, silent_about_the_sum(&ask));
+    }
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::InDoubt);
+    assert_eq!(case.aggregate.refunds[0].unchanged, 0);
+}
+
+#[test]
+fn without_a_key_a_refund_in_doubt_goes_before_a_person_after_the_grace() {
+    let mut case = paid();
+    case.keyed_refunds = Vec::new();
+    let refund = sent(&mut case, Some(500));
+    let sent_at = case.now;
+    let mut ask = call(case.tell(&refund, Answer::Unknown));
+    while let Next::Rest = case.tell(&ask, found_refunded(&ask, 0)) {
+        if case.own_task().state == TaskState::Review {
+            break;
+        }
+        ask = case.claim_call(TaskKind::RefundPayment);
+        assert!(ask.only_asks());
+    }
+    assert!(case.now.since(sent_at) > case.policy.unknown_grace);
+    let (task, error) = (case.own_task().id, case.own_task().error);
+    assert_eq!(error, Some(TaskError::OutcomeUnknown));
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::Review);
+    assert_eq!(case.refund(Some(1)), RefundDecision::InProgress, "it blocks the next");
+    // Only a person's word sends it again.
+    case.aggregate.tasks.retain(|task| !task.state.is_final());
+    assert_eq!(case.resolve(task, OperatorFinding::NotExecuted), Ok(()));
+    let query = case.claim_call(TaskKind::RefundPayment);
+    let again = call(case.tell(&query, found_refunded(&query, 0)));
+    assert_eq!(again.kind, refund.kind);
+    let ask = call(case.tell(&again, Answer::Acknowledged));
+    case.tell(&ask, found_refunded(&ask, 500));
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::Done);
+}
+
+#[test]
+fn a_person_may_find_that_a_refund_in_doubt_was_executed() {
+    let mut case = paid();
+    case.keyed_refunds = Vec::new();
+    let refund = sent(&mut case, None);
+    let ask = call(case.tell(&refund, Answer::Unknown));
+    case.tell(&ask, found_refunded(&ask, 0));
+    let task = case.own_task().id;
+    assert_eq!(case.resolve(task, OperatorFinding::Executed), Ok(()));
+    assert_eq!(case.status(), OrderStatus::Refunded);
+    assert_eq!(case.own_task().state, TaskState::Succeeded);
+}
+
+#[test]
+fn more_given_back_than_ours_explain_sends_nothing() {
+    let mut case = paid();
+    let query = begun(case.refund(Some(500)));
+    assert_eq!(case.tell(&query, found_refunded(&query, 500)), Next::Rest);
+    assert_eq!(case.own_task().error, Some(TaskError::Mismatch));
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::Review);
+    assert_eq!(case.aggregate.refunds[0].sends, 0);
+}
+
+#[test]
+fn money_given_back_in_the_banks_cabinet_is_adopted_and_told() {
+    let mut case = paid();
+    let look = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&look, found_refunded(&look, 700));
+    let amount = Money::rub(700).unwrap();
+    let provider = Provider::Sber;
+    assert!(case.events.contains(&DomainEvent::RefundElsewhere { provider, amount }));
+    let adopted = &case.aggregate.refunds[0];
+    assert_eq!((adopted.state, adopted.amount), (RefundState::Done, amount));
+    // The next one goes on from there.
+    let query = begun(case.refund(Some(300)));
+    let refund = call(case.tell(&query, found_refunded(&query, 700)));
+    let ask = call(case.tell(&refund, Answer::Acknowledged));
+    case.tell(&ask, found_refunded(&ask, 1_000));
+    assert_eq!(case.own_task().state, TaskState::Succeeded);
+    assert_eq!(case.aggregate.refunds.len(), 2);
+}
+
+#[test]
+fn a_refund_that_was_never_sent_ends_expired() {
+    let mut case = paid();
+    let query = begun(case.refund(Some(500)));
+    case.tell(&query, not_executed(Reason::BreakerOpen));
+    case.pass(86_400);
+    assert_eq!(case.claim(TaskKind::RefundPayment), Next::Rest);
+    let task = case.own_task();
+    assert_eq!((task.state, task.error), (TaskState::Failed, Some(TaskError::Expired)));
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::Expired);
+    assert!(matches!(case.refund(Some(500)), RefundDecision::Call(_)), "and blocks nobody");
+}
+
+#[test]
+fn a_lost_lease_or_an_expired_task_does_not_free_a_doubt() {
+    let mut case = paid();
+    let refund = sent(&mut case, Some(500));
+    // Its sender dies.
+    let ask = case.claim_call(TaskKind::RefundPayment);
+    assert!(ask.only_asks());
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::InDoubt);
+    case.pass(86_400);
+    case.tell(&ask, Answer::Unknown);
+    assert_eq!(case.own_task().state, TaskState::Review);
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::Review);
+    assert_eq!(case.refund(Some(1)), RefundDecision::InProgress);
+    drop(refund);
+}
+
+#[test]
+fn a_late_word_belongs_to_the_refund_whose_key_it_carries() {
+    let mut case = paid();
+    let first = sent(&mut case, Some(500));
+    let ask = call(case.tell(&first, Answer::Unknown));
+    case.tell(&ask, found_refunded(&ask, 500));
+    let second = sent_after(&mut case, 300, 500);
+    case.learn(&first, Answer::Acknowledged);
+    assert!(!case.aggregate.refunds[1].acknowledged, "the word was about another");
+    assert_ne!(first.kind, second.kind);
+}
+
+/// Up to the refund call, when so much was given back before.
+fn sent_after(case: &mut Case, kopecks: i64, before: i64) -> ProviderCall {
+    let query = begun(case.refund(Some(kopecks)));
+    call(case.tell(&query, found_refunded(&query, before)))
 }

@@ -148,7 +148,7 @@ fn where_the_key_is_a_promise_the_repeat_is_the_query() {
     case.tell(&repeat, registered());
     assert_eq!(case.status(), OrderStatus::AwaitingPayment);
     let registration = case.aggregate.registration(Provider::OdnaKassa, 1).unwrap();
-    assert!(registration.sync_requested, "a repeat that succeeded is compared by a query once");
+    assert!(registration.sync_requested(), "a repeat that succeeded is compared by a query once");
 }
 
 #[test]
@@ -286,7 +286,9 @@ fn payment_is_found_by_polling_alone() {
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Paid));
     assert_eq!(case.status(), OrderStatus::Paid);
-    assert!(case.aggregate.unfinished(TaskKind::SyncPayment).is_none());
+    let look = case.aggregate.unfinished(TaskKind::SyncPayment).unwrap();
+    assert_eq!(look.run_at.since(case.now), case.policy.looks_after_payment[0]);
+    assert!(case.aggregate.visible_task().is_none(), "which is nobody's business");
 }
 
 #[test]

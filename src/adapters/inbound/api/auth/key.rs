@@ -71,7 +71,7 @@ impl Key {
         } else if let Some(key) = after(ED25519) {
             (Algorithm::EdDSA, DecodingKey::from_ed_der(key))
         } else {
-            // LoadOptions the key as RSA and takes it apart, which tells whether it is one.
+            // Reads the key as RSA and takes it apart, which tells whether it is one.
             let rsa = Jwk::from_decoding_key(&DecodingKey::from_rsa_der(der), None).ok()?;
             (Algorithm::RS256, DecodingKey::from_jwk(&rsa).ok()?)
         };

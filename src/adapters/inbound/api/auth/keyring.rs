@@ -129,7 +129,7 @@ impl KeyFile {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// LoadOptions the file and, if it holds something new that is usable, puts that in force. A file that
+    /// Reads the file and, if it holds something new that is usable, puts that in force. A file that
     /// cannot be used changes nothing: a slip of the hand must not lock everybody out. Blocks, so it
     /// is not for a thread that serves.
     ///

@@ -26,7 +26,7 @@ pub struct Change {
     pub reads: LoadOptions,
     pub decide: Decide,
     pub channel: Arc<Channel>,
-    /// The mark that the last attempt left on the order, and what it would have sync_requested at.
+    /// The mark that the last attempt left on the order, and what it would have hinted at.
     pub attempted: Option<(Uuid, News)>,
 }
 

@@ -55,7 +55,7 @@ impl AggregateRow {
     }
 }
 
-/// LoadOptions what the database wrote as JSON.
+/// Reads what the database wrote as JSON.
 pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, StorageError> {
     serde_json::from_str(json).map_err(|_| StorageError::Corrupt(READABLE))
 }

@@ -1,0 +1,210 @@
+//! What comes after the answer: late money, news that was lost, what was given up and lives on.
+
+use super::*;
+use crate::core::payment::refund::{RefundOrigin, RefundState};
+
+/// A registration that the provider told to be over.
+fn expired() -> (Case, ProviderCall) {
+    let mut case = Case::new();
+    let first = case.begin();
+    case.tell(&first, registered());
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Over(Ending::Expired)));
+    (case, first)
+}
+
+fn late_refunds(case: &Case) -> Vec<(Provider, u8, i64)> {
+    let waiting = case.aggregate.refunds.iter().filter(|refund| {
+        refund.origin == RefundOrigin::LateMoney && refund.state == RefundState::Planned
+    });
+    waiting.map(|refund| (refund.provider, refund.sequence, refund.amount.minor())).collect()
+}
+
+#[test]
+fn what_is_over_is_asked_about_twice_more_and_late_money_is_found_without_any_callback() {
+    let (mut case, first) = expired();
+    let over = case.now;
+    let look = case.claim_call(TaskKind::SyncPayment);
+    assert_eq!(case.now.since(over), Duration::from_secs(300));
+    case.tell(&look, found(&look, ReportedStatus::Over(Ending::Expired)));
+    let look = case.claim_call(TaskKind::SyncPayment);
+    assert_eq!(case.now.since(over), Duration::from_secs(3_600));
+    case.tell(&look, found(&look, ReportedStatus::Paid));
+    assert_eq!(look.target.number, first.target.number);
+    assert_eq!(case.status(), OrderStatus::Paid);
+    assert_eq!(late_refunds(&case), [(Provider::Sber, 1, TOTAL)]);
+}
+
+#[test]
+fn after_two_looks_in_vain_it_is_quiet() {
+    let (mut case, _) = expired();
+    for _ in 0..2 {
+        let look = case.claim_call(TaskKind::SyncPayment);
+        case.tell(&look, found(&look, ReportedStatus::Over(Ending::Expired)));
+    }
+    assert_eq!(case.own_task().state, TaskState::Succeeded);
+    assert!(case.aggregate.tasks.iter().all(|task| task.state.is_final()));
+}
+
+#[test]
+fn a_look_that_brought_no_answer_is_made_again() {
+    let (mut case, _) = expired();
+    for _ in 0..3 {
+        let look = case.claim_call(TaskKind::SyncPayment);
+        assert_eq!(case.tell(&look, Answer::Unknown), Next::Rest);
+        assert_eq!(case.own_task().state, TaskState::Queued);
+    }
+    let look = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&look, found(&look, ReportedStatus::Paid));
+    assert_eq!(case.status(), OrderStatus::Paid);
+}
+
+#[test]
+fn late_money_belongs_to_its_own_row_whichever_provider_comes_first() {
+    let (mut case, _) = expired();
+    // Sber 2 is paid, and then OdnaKassa's earlier registration turns out paid as well.
+    case.policy.providers = vec![Provider::OdnaKassa];
+    let kassa = case.begin();
+    case.tell(&kassa, registered());
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Over(Ending::Expired)));
+    case.policy.providers = vec![Provider::Sber];
+    let sber = case.begin();
+    case.tell(&sber, registered());
+    let query = ProviderCall::query(case.aggregate.open_registration().unwrap(), case.now);
+    case.learn(&query, found(&query, ReportedStatus::Paid));
+    let late = asked(&kassa, case.now);
+    case.learn(&late, found(&late, ReportedStatus::Paid));
+    // Nobody heard it; whoever decides next sees the row.
+    case.pass(3_600);
+    case.claim(TaskKind::SyncPayment);
+    assert_eq!(late_refunds(&case), [(Provider::OdnaKassa, 2, TOTAL)]);
+    assert_eq!(case.state(Provider::OdnaKassa, 2), RegistrationState::Surplus);
+    case.decide();
+    assert_eq!(late_refunds(&case).len(), 1, "one for each, however often it is decided");
+}
+
+#[test]
+fn late_money_is_seen_to_by_a_holder_whose_lease_is_gone() {
+    let (mut case, first) = expired();
+    let late = asked(&first, case.now);
+    case.learn(&late, found(&late, ReportedStatus::Paid));
+    case.token = LeaseToken::new(4_711);
+    assert_eq!(case.decide(), Next::LeaseLost);
+    assert_eq!(late_refunds(&case), [(Provider::Sber, 1, TOTAL)]);
+}
+
+#[test]
+fn what_a_person_gave_up_about_late_money_is_not_planned_again() {
+    let (mut case, first) = expired();
+    let late = asked(&first, case.now);
+    case.learn(&late, found(&late, ReportedStatus::Paid));
+    case.token = LeaseToken::new(4_711);
+    case.decide();
+    let task = case.aggregate.refunds[0].task.unwrap();
+    assert_eq!(case.cancel_task(task), Ok(()));
+    case.decide();
+    assert_eq!(late_refunds(&case), []);
+    assert_eq!(case.aggregate.refunds.len(), 1);
+}
+
+#[test]
+fn a_registration_that_was_given_up_and_waits_for_a_payer_is_declined_and_told() {
+    let (mut case, _) = expired();
+    let look = case.claim_call(TaskKind::SyncPayment);
+    let decline = call(case.tell(&look, found(&look, ReportedStatus::Pending)));
+    assert_eq!(decline.kind, CallKind::Cancel);
+    assert!(case.events.contains(&DomainEvent::GivenUpPending { provider: Provider::Sber }));
+    case.tell(&decline, Answer::Acknowledged);
+    let query = case.claim_call(TaskKind::SyncPayment);
+    assert!(query.only_asks());
+    case.tell(&query, found(&query, ReportedStatus::Over(Ending::Declined)));
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Dead);
+    assert_ne!(case.aggregate.registrations[0].evidence, "still_pending");
+}
+
+#[test]
+fn news_is_settled_only_by_a_question_that_had_heard_of_it() {
+    let mut case = Case::new();
+    let first = case.begin();
+    case.tell(&first, registered());
+    let early = case.claim_call(TaskKind::SyncPayment);
+    let (now, age) = (case.now, case.policy.max_age);
+    case.aggregate.request_sync((Provider::Sber, &first.target.number), now, TaskId::new(5), age);
+    let next = case.tell(&early, found(&early, ReportedStatus::Pending));
+    assert!(
+        case.aggregate.registrations[0].sync_requested(),
+        "it came while the question was away"
+    );
+    assert_eq!(next, Next::Rest);
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Paid));
+    assert!(!case.aggregate.registrations[0].sync_requested());
+    assert_eq!(case.status(), OrderStatus::Paid);
+}
+
+#[test]
+fn what_is_being_declined_never_lets_its_task_succeed() {
+    let mut case = Case::new();
+    let first = case.begin();
+    let (task, token, history) = (case.task, case.token, case.history.clone());
+    // The lease ran out; the next holder finds no form and begins to take it back.
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    let decline = call(case.tell(&query, found(&query, ReportedStatus::Pending)));
+    let holder = (case.task, case.token, case.history.clone());
+    // The first holder's answer comes after all, with the form.
+    (case.task, case.token, case.history) = (task, token, history);
+    assert_eq!(case.tell(&first, registered()), Next::LeaseLost);
+    assert_eq!(case.aggregate.registrations[0].open_form(), None, "nobody is given its form");
+    (case.task, case.token, case.history) = holder;
+    let ask = call(case.tell(&decline, Answer::Refused { concerns_account: false }));
+    case.tell(&ask, found(&ask, ReportedStatus::Pending));
+    assert_eq!(case.own_task().state, TaskState::Queued, "it is wound down to its end");
+    let again = case.claim_call(TaskKind::RegisterPayment);
+    assert_eq!(again.kind, CallKind::Cancel);
+    let ask = call(case.tell(&again, Answer::Acknowledged));
+    let anew = call(case.tell(&ask, found(&ask, ReportedStatus::Over(Ending::Declined))));
+    assert!(registers(&anew) && anew.target.sequence == 2);
+}
+
+#[test]
+fn a_step_that_ended_did_not_kill_its_holder() {
+    let mut case = Case::new();
+    let first = case.begin();
+    case.tell(&first, Answer::Unknown);
+    for _ in 0..12 {
+        case.aggregate.unfinished_mut(TaskKind::RegisterPayment).unwrap().lost_leases += 1;
+        let query = case.claim_call(TaskKind::RegisterPayment);
+        case.tell(&query, Answer::Unknown);
+        assert_eq!(case.own_task().lost_leases, 0);
+    }
+}
+
+#[test]
+fn nobody_who_asks_us_to_stay_away_keeps_a_task_beyond_its_end() {
+    let mut case = Case::new();
+    case.policy.providers.truncate(1);
+    let first = case.begin();
+    let week = Some(Duration::from_secs(7 * 86_400));
+    case.tell(&first, Answer::NotExecuted(NotExecuted::Throttled, week));
+    let task = case.own_task();
+    assert_eq!(task.run_at, task.deadline);
+}
+
+#[test]
+fn a_status_that_stays_strange_for_hours_is_laid_before_a_person_once() {
+    let mut case = Case::new();
+    let first = case.begin();
+    case.tell(&first, registered());
+    let mut reviews = 0;
+    for _ in 0..60 {
+        match case.claim(TaskKind::SyncPayment) {
+            Next::Call(query) => {
+                case.tell(&query, found(&query, ReportedStatus::Strange));
+            }
+            Next::Rest | Next::LeaseLost => reviews += 1,
+        }
+    }
+    assert_eq!(reviews, 1);
+    assert!(case.aggregate.unfinished(TaskKind::SyncPayment).is_some(), "and is asked about on");
+}
