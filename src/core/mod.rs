@@ -2,7 +2,11 @@
 //! above the other: a name goes down, never up.
 
 pub mod domain;
-pub mod engine;
+
 pub mod payment;
+
 pub mod ports;
+
+pub mod engine;
+
 pub mod use_cases;

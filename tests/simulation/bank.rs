@@ -40,6 +40,8 @@ pub struct Payment {
     pub revived: bool,
     /// A client was given its form.
     pub shown: bool,
+    /// An answer about it told another amount once.
+    pub slipped: bool,
     /// So many queries do not see it yet.
     hidden: usize,
     expires_at: Timestamp,
@@ -89,7 +91,7 @@ impl Bank {
     pub fn execute(&self, world: &Arc<World>, request: &Request) -> Answer {
         let answer = match request {
             Request::Register { number, amount } => self.register(world, number, *amount),
-            Request::Query { number } => self.query(number),
+            Request::Query { number } => self.query(world, number),
             Request::Cancel { number } => self.cancel(world, number),
             Request::Refund { number, amount, refund_id } => {
                 self.refund(world, number, *amount, refund_id)
@@ -132,6 +134,7 @@ impl Bank {
             begun: false,
             revived: false,
             shown: false,
+            slipped: false,
             hidden: if lag { self.dice.between(1, 4) } else { 0 },
             expires_at: world.now() + life,
             refunds: Vec::new(),
@@ -160,7 +163,7 @@ impl Bank {
         }
     }
 
-    fn query(&self, number: &str) -> Answer {
+    fn query(&self, world: &World, number: &str) -> Answer {
         let mut ledger = self.ledger();
         let Some(payment) = ledger.get_mut(number) else { return Answer::NotFound };
         if payment.hidden > 0 {
@@ -173,12 +176,21 @@ impl Bank {
             Standing::Over(ending) => ReportedStatus::Over(ending),
         };
         let form = self.provider == Provider::OdnaKassa && status == ReportedStatus::Pending;
+        let strikes = |fault| world.strikes(fault, &self.dice);
+        let status = if strikes(Fault::StrangeStatus) { ReportedStatus::Strange } else { status };
+        let slip = i64::from(strikes(Fault::PassingMismatch));
+        let told = Money::rub(payment.told.minor() + slip).expect("a small sum");
+        if slip > 0 {
+            payment.slipped = true;
+        }
+        let refunded =
+            if strikes(Fault::SilentSum) { None } else { Money::rub(payment.refunded()).ok() };
         Answer::Found(PaymentReport {
             number: ProviderNumber::told(number),
             external_id: Some(payment.external_id()),
-            amount: Some(payment.told),
+            amount: Some(told),
             status,
-            refunded: Money::rub(payment.refunded()).ok(),
+            refunded,
             form_url: form.then(|| payment.form_url()),
             expires_at: Some(payment.expires_at),
         })
@@ -187,6 +199,11 @@ impl Bank {
     fn cancel(&self, world: &Arc<World>, number: &str) -> Answer {
         match self.payment(number) {
             Some(payment) if payment.standing == Standing::Pending && !payment.begun => {
+                // I11: what a client was given as payable is taken back only if that is asked for.
+                if payment.shown && !world.records().cancels.contains(&payment.order) {
+                    let what = world.number(number);
+                    world.chronicle.violated("I11 a form that was given out stays payable", what);
+                }
                 self.end(world, number, Ending::Cancelled);
                 Answer::Taken
             }
@@ -218,6 +235,23 @@ impl Bank {
         Answer::Taken
     }
 
+    /// Somebody gives money back by hand, for reasons of their own.
+    pub fn give_back_by_hand(&self, world: &Arc<World>, number: &str) {
+        let minor = self.dice.pick(&[100, 5_000, 19_900]);
+        {
+            let mut ledger = self.ledger();
+            let Some(payment) = ledger.get_mut(number) else { return };
+            let left = payment.amount.minor() - payment.refunded();
+            if payment.standing != Standing::Paid || minor > left {
+                return;
+            }
+            payment.refunds.push((format!("cabinet-{}", payment.refunds.len()), minor));
+        }
+        let name = world.number(number);
+        world.chronicle.note(|| format!("{minor} of {name} are given back by hand"));
+        payer::news(world, self.provider, number, "refunded");
+    }
+
     /// The payer pays: a form that waits, or one that was called over.
     pub fn pay(&self, world: &Arc<World>, number: &str) {
         {
@@ -230,6 +264,14 @@ impl Bank {
             payment.standing = Standing::Paid;
         }
         world.records().tally.paid += 1;
+        if world.strikes(Fault::Cabinet, &self.dice) {
+            let (world, provider) = (Arc::clone(world), self.provider);
+            let (number, pause) = (number.to_owned(), self.dice.millis(1_000, 180_000));
+            tokio::spawn(async move {
+                sleep(pause).await;
+                world.bank(provider).give_back_by_hand(&world, &number);
+            });
+        }
         world.chronicle.note(|| format!("{} is paid at {}", world.number(number), self.provider));
         payer::news(world, self.provider, number, "deposited");
     }

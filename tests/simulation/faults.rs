@@ -28,6 +28,16 @@ pub enum Fault {
     RefusedRepeat,
     /// The provider tells another amount than was asked.
     Mismatch,
+    /// One answer tells another amount, and the next the right one.
+    PassingMismatch,
+    /// One answer tells a status that nobody knows.
+    StrangeStatus,
+    /// A report does not tell how much was given back.
+    SilentSum,
+    /// Somebody gives money back in the bank's cabinet.
+    Cabinet,
+    /// A refund takes effect long after the grace.
+    LateRefund,
     /// A payer pays a form that the provider called over.
     Revival,
     /// Callbacks are lost, doubled, late; otherwise each comes once, soon.
@@ -57,7 +67,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 31] = [
         Self::Slow,
         Self::Loss,
         Self::Hang,
@@ -70,6 +80,11 @@ impl Fault {
         Self::Refusal,
         Self::RefusedRepeat,
         Self::Mismatch,
+        Self::PassingMismatch,
+        Self::StrangeStatus,
+        Self::SilentSum,
+        Self::Cabinet,
+        Self::LateRefund,
         Self::Revival,
         Self::Callbacks,
         Self::Forgery,

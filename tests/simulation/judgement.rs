@@ -8,7 +8,7 @@ use super::world::World;
 use order_service::core::domain::ids::OrderId;
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
-use order_service::core::payment::refund::{Refund, RefundState};
+use order_service::core::payment::refund::{Refund, RefundOrigin, RefundState};
 use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
 use order_service::core::ports::order_repository::{OrderQuery, OrderStore, Scope};
@@ -123,7 +123,10 @@ fn judge_task(world: &World, task: &Task) {
         let name = world.task_name(task.id);
         world.records().tally.reviews += 1;
         let order = world.order_of(&task.order_id.to_base32());
-        let odd = payments_of(world, order).iter().any(|payment| !exact(payment));
+        let by_hand = |p: &Payment| p.refunds.iter().any(|(id, _)| id.starts_with("cabinet"));
+        let odd = payments_of(world, order)
+            .iter()
+            .any(|payment| !exact(payment) || payment.slipped || by_hand(payment));
         let old = task.updated_at >= task.deadline;
         let justified = match task.error {
             Some(TaskError::LeaseLost) => task.lost_leases >= POISON,
@@ -146,6 +149,9 @@ fn keyless_refund(world: &World, task: &Task) -> bool {
 
 /// A refund has the effect that its row and its task tell of.
 fn judge_refund(world: &World, refund: &Refund, task: Option<&Task>) {
+    if refund.origin == RefundOrigin::Elsewhere {
+        return;
+    }
     let key = refund.key.as_str();
     let given: Vec<i64> = world
         .banks()
@@ -211,6 +217,12 @@ fn judge_order(world: &World, aggregate: &OrderAggregate, tasks: &[&Task]) {
         judge_refund(world, refund, task.copied());
     }
     let reviewed = tasks.iter().any(|task| task.state == TaskState::Review);
+    for row in &aggregate.registrations {
+        late_money_has_its_refund(world, aggregate, row);
+        if !reviewed {
+            refunds_are_explained(world, aggregate, row);
+        }
+    }
     for bank in world.banks() {
         let payments: Vec<Payment> =
             bank.ledger().values().filter(|p| p.order == order).cloned().collect();
@@ -229,6 +241,26 @@ fn judge_order(world: &World, aggregate: &OrderAggregate, tasks: &[&Task]) {
                 Some(row) => judge_registration(world, aggregate, &payment, row),
             }
         }
+    }
+}
+
+/// I10: what a provider gave back is what our rows say.
+fn refunds_are_explained(world: &World, aggregate: &OrderAggregate, row: &Registration) {
+    let Some(payment) = world.bank(row.provider).payment(row.number.as_str()) else { return };
+    let open = aggregate.refunds.iter().any(|refund| refund.is_of(row) && refund.state.is_open());
+    let (given, explained) = (payment.refunded(), aggregate.explained(row).minor());
+    let known = matches!(row.state, RegistrationState::Paid | RegistrationState::Surplus);
+    if known && !open && exact(&payment) && given != explained {
+        let what = format!("{given} given back, {explained} explained");
+        world.chronicle.violated("I10 what was given back is explained", what);
+    }
+}
+
+/// I10: money that nobody wanted any more has its refund, or a person's word against it.
+fn late_money_has_its_refund(world: &World, aggregate: &OrderAggregate, row: &Registration) {
+    if row.unwanted().is_some() && !aggregate.refunds.iter().any(|refund| refund.is_of(row)) {
+        let what = shown(world, aggregate);
+        world.chronicle.violated("I10 late money has its refund", what);
     }
 }
 

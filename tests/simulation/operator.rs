@@ -55,6 +55,15 @@ async fn intention(world: &World, dice: &Dice, task: &Task) -> Option<Operation>
 /// What the ledger says about the order's registration whose outcome is open.
 async fn truth(world: &World, task: &Task) -> Option<(OperatorFinding, ProviderNumber)> {
     let aggregate = world.store.aggregate(task.order_id, &Scope::Anyone).await.ok()??;
+    if let Some(refund) = aggregate.refund_of(task.id).filter(|r| r.state.is_in_doubt()) {
+        let row = aggregate.registration(refund.provider, refund.sequence)?;
+        let payment = world.bank(refund.provider).payment(row.number.as_str())?;
+        if payment.refunds.iter().any(|(id, _)| id == refund.key.as_str()) {
+            return Some((OperatorFinding::Executed, row.number.clone()));
+        }
+        let old = refund.sent_at.is_none_or(|sent| world.now() > sent + NOTHING_UNDER_WAY);
+        return old.then(|| (OperatorFinding::NotExecuted, row.number.clone()));
+    }
     let open = aggregate.open_registration()?;
     if world.bank(open.provider).payment(open.number.as_str()).is_some() {
         return Some((OperatorFinding::Executed, open.number.clone()));

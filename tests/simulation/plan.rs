@@ -107,7 +107,8 @@ fn grades(fault: Fault) -> &'static [f64] {
         Fault::Cancel => &[0.0, 0.0, 0.1, 0.5],
         Fault::Operator => &[0.0, 0.0, 0.3, 1.0],
         Fault::Stall => &[0.0, 0.0, 0.02, 0.06],
-        Fault::Mismatch => &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05, 0.3],
+        Fault::Cabinet => &[0.0, 0.0, 0.0, 0.2, 0.5],
+        Fault::Mismatch | Fault::PassingMismatch => &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05, 0.3],
         Fault::Slow
         | Fault::Loss
         | Fault::Hang
@@ -119,6 +120,9 @@ fn grades(fault: Fault) -> &'static [f64] {
         | Fault::ReadLag
         | Fault::Refusal
         | Fault::RefusedRepeat
+        | Fault::StrangeStatus
+        | Fault::SilentSum
+        | Fault::LateRefund
         | Fault::Revival
         | Fault::Callbacks
         | Fault::Forgery

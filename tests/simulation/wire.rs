@@ -1,6 +1,7 @@
 //! The way to a provider and back, and all that can happen on it. What was sent lives on without its
 //! sender: it is executed when it arrives, late or twice or never, whoever waits for the answer.
 
+use super::dice::Dice;
 use super::doubt::{self, Told};
 use super::faults::Fault;
 use super::port::Line;
@@ -200,7 +201,7 @@ fn draw(world: &World, line: &Line, request: &Request) -> Fate {
         if slow { dice.up_to(limit) } else { dice.millis(1, 80) }
     };
     let (out, back) = (pace(), pace());
-    let latest = latest(world, request, limit);
+    let latest = latest(world, request, limit, dice);
     let late = if dice.chance(0.5) { dice.up_to(latest) } else { latest - dice.up_to(latest / 8) };
     let executed = dice.chance(0.5);
     let fault = |after, cause| {
@@ -240,17 +241,19 @@ fn draw(world: &World, line: &Line, request: &Request) -> Fate {
         nothing(End::Barred { after: out })
     } else {
         // A refund without a key that the network doubles is two refunds, and nobody can help it.
-        let twice = world.strikes(Fault::Duplicate, dice) && !refunds;
+        let keyed = line.provider == Provider::OdnaKassa || world.plan.refund_key;
+        let twice = world.strikes(Fault::Duplicate, dice) && (keyed || !refunds);
         Fate { lands: Some(out), again: twice.then_some(late), end: End::Answer { back } }
     }
 }
 
-/// How late a request may still be executed. A registration may come as late as it likes, its number
-/// protects it; a refund without a key is safe only if the grace is as long as promised.
-fn latest(world: &World, request: &Request, limit: Duration) -> Duration {
+/// How late a request may still be executed: past the grace as well, if the seed wishes it. A registration
+/// is protected by its number, a refund by its key, or by the person who is asked.
+fn latest(world: &World, request: &Request, limit: Duration, dice: &Dice) -> Duration {
     let grace = world.plan.policy.unknown_grace;
     match request {
         Request::Register { .. } | Request::Query { .. } | Request::Cancel { .. } => limit + grace,
+        Request::Refund { .. } if world.strikes(Fault::LateRefund, dice) => grace * 2,
         Request::Refund { .. } => grace.saturating_sub(Duration::from_secs(4)),
     }
 }

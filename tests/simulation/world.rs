@@ -57,6 +57,8 @@ pub struct Records {
     pub refund_keys: BTreeMap<String, OrderId>,
     /// Whether a key's refund was taken.
     pub refunds: BTreeMap<String, bool>,
+    /// Orders that somebody asked to cancel.
+    pub cancels: BTreeSet<usize>,
     /// Refunds for late money that the operator let go or gave up.
     pub own_refunds: BTreeSet<TaskId>,
     /// Answered 202.

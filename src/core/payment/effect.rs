@@ -54,6 +54,8 @@ pub struct QueryBasis {
     pub not_found: u32,
     /// The request for news that the question answers.
     pub sync_requested_at: Option<Timestamp>,
+    /// Which of the looks at something settled it is, if it is one.
+    pub look: Option<u32>,
 }
 
 /// A call that is over, and what became of it.
@@ -136,6 +138,18 @@ impl ProviderCall {
         let basis = QueryBasis {
             not_found: registration.not_found,
             sync_requested_at: registration.sync_requested_at,
+            look: None,
+        };
+        Self::new(registration, CallKind::Query(basis), now)
+    }
+
+    /// A look at something that is settled.
+    #[must_use]
+    pub fn look(registration: &Registration, now: Timestamp) -> Self {
+        let basis = QueryBasis {
+            not_found: registration.not_found,
+            sync_requested_at: registration.sync_requested_at,
+            look: Some(registration.looks),
         };
         Self::new(registration, CallKind::Query(basis), now)
     }

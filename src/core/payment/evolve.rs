@@ -73,7 +73,7 @@ impl Registration {
             CallResult::Register(result) => self.registered(call.decided_at, result, now),
             CallResult::Query { basis, result: QueryResult::Found(report) } => {
                 self.synced(basis.sync_requested_at);
-                self.looks += u32::from(self.state.is_settled());
+                self.looks += u32::from(basis.look == Some(self.looks));
                 if self.contradicts(report) {
                     self.contradicted(report, events);
                 } else {
@@ -82,7 +82,7 @@ impl Registration {
             }
             CallResult::Query { basis, result: QueryResult::NotFound } => {
                 self.synced(basis.sync_requested_at);
-                self.looks += u32::from(self.state.is_settled());
+                self.looks += u32::from(basis.look == Some(self.looks));
                 let about_this_send = self.sent_at.is_none_or(|sent| call.decided_at >= sent);
                 if about_this_send && basis.not_found == self.not_found {
                     self.not_found = self.not_found.saturating_add(1);

@@ -16,6 +16,8 @@ use tokio::time::sleep;
 impl Client {
     pub async fn cancel(&self, instance: &Arc<Instance>, hangs_up: bool) -> Option<()> {
         let ask = CancelRequest { order_id: self.order, scope: Scope::Anyone, call: self.call() };
+        let order = self.world.order_of(&self.order.to_base32());
+        self.world.records().cancels.insert(order);
         self.world.chronicle.note(|| format!("{} is cancelled", self.world.name(self.order)));
         let (reply, answer) = oneshot::channel();
         let server = Arc::clone(instance);

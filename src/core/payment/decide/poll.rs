@@ -80,8 +80,8 @@ impl OrderAggregate {
         all()
             .find(|r| r.sync_requested())
             .or_else(|| all().find(open).filter(|_| first))
-            .or_else(|| all().find(due))
             .map(|registration| ProviderCall::query(registration, now))
+            .or_else(|| all().find(due).map(|registration| ProviderCall::look(registration, now)))
     }
 
     /// A registration that was given up and waits for a payer is declined, once in a run.
