@@ -5,7 +5,7 @@
 //! SQLite writes to a file in the target folder with `synchronous=FULL`. PostgreSQL takes part when
 //! `BENCH_DATABASE_URL` names a server with a database that may be filled; leave its `fsync` on.
 
-use order_service::adapters::outbound::storage::{Settings, connect, migrate};
+use order_service::adapters::outbound::storage::{Settings, Store, connect, migrate};
 use order_service::core::domain::ids::{
     CustomerId, InstanceId, LeaseToken, OrderId, ProductId, TaskId,
 };
@@ -16,9 +16,11 @@ use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{Lease, Task, TaskKind, TaskState};
+use order_service::core::ports::idempotency::Placed;
 use order_service::core::ports::order_repository::{
-    ClaimRequest, LoadOptions, OrderStore, Placed, Scope, SideWrites,
+    LoadOptions, OrderRepository, Scope, SideWrites,
 };
+use order_service::core::ports::task_queue::ClaimRequest;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,8 +81,8 @@ async fn measure<F>(
     name: &str,
     what: &str,
     callers: usize,
-    store: &Arc<dyn OrderStore>,
-    work: impl Fn(Arc<dyn OrderStore>) -> F + Copy + Send + 'static,
+    store: &Arc<dyn Store>,
+    work: impl Fn(Arc<dyn Store>) -> F + Copy + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -142,7 +144,7 @@ fn say(line: &str) {
     writeln!(std::io::stdout(), "{line}").expect("somebody reads the table");
 }
 
-async fn place(store: &dyn OrderStore) -> OrderId {
+async fn place(store: &dyn OrderRepository) -> OrderId {
     let customer = CustomerId::parse(&format!("c-{}", fastrand::u32(..100_000))).expect("an id");
     let item = |product: &str, minor| Item {
         product_id: ProductId::parse(product).expect("an id"),
@@ -212,7 +214,7 @@ fn task(order_id: OrderId, now: Timestamp) -> Task {
 }
 
 /// Claims batches of ten while 200,000 tasks wait, all due.
-async fn claim_among_many(name: &str, url: &str, store: &Arc<dyn OrderStore>) {
+async fn claim_among_many(name: &str, url: &str, store: &Arc<dyn Store>) {
     let what = "claim 10 of 200,000 waiting";
     if !wanted(what) {
         return;

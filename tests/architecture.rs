@@ -32,6 +32,7 @@ const HOUSE: &[Room] = &[
 
     // what adapters tell each other and the operator; the one seam to the exporter of spans is in it
     room("adapters::observe", &["core::domain", "core::ports", "adapters::resilience"], &["thiserror"]),
+    room("adapters::observe::storage_upkeep", &["core::payment", "core::ports"], &["async_trait"]),
     room("adapters::observe::spans", &["core::ports"], &["opentelemetry", "tracing", "tracing_opentelemetry"]),
 
     // the machines know no vendor
@@ -50,7 +51,7 @@ const HOUSE: &[Room] = &[
     room("adapters::outbound::remote_cache", &[], &["fastrand", "redis", "tokio::spawn", "tokio::time", "tracing"]),
     room("adapters::outbound::catalog", CACHED_VENDOR, CACHED_VENDOR_CRATES),
     room("adapters::outbound::recommendations", VENDOR, VENDOR_CRATES),
-    room("adapters::outbound::storage", &["core::domain", "core::payment", "core::ports"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
+    room("adapters::outbound::storage", &["core::domain", "core::payment", "core::ports", "adapters::observe::storage_upkeep"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
     room("adapters::observe::metrics", &["core::domain", "core::payment", "core::ports", "adapters::observe", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time", "tracing"]),
 
     // the driving side knows the core, and what operators look at

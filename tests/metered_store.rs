@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use order_service::adapters::observe::metrics::{BuildInfo, MeteredStore, Metrics};
+use order_service::adapters::observe::storage_upkeep::StorageUpkeep;
 use order_service::adapters::outbound::storage::{MemoryStore, Settings, connect, migrate};
 use order_service::core::domain::ids::OrderId;
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::ports::clock::Clock;
-use order_service::core::ports::order_repository::{Hint, OrderStore, Scope};
+use order_service::core::ports::order_repository::{OrderRepository, Scope};
+use order_service::core::ports::task_queue::{TaskQueue, Wakeup};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +22,7 @@ impl Clock for StoppedClock {
     }
 }
 
-fn metered() -> (MeteredStore, Arc<Metrics>) {
+fn metered() -> (MeteredStore<MemoryStore>, Arc<Metrics>) {
     let metrics = Arc::new(Metrics::new(BuildInfo::CURRENT));
     let store = Arc::new(MemoryStore::new(Arc::new(StoppedClock)));
     (MeteredStore::new(store, Arc::clone(&metrics), "sqlite"), metrics)
@@ -56,10 +58,10 @@ async fn the_tasks_are_asked_for_once_in_five_seconds_however_many_scrape() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hints_pass_through() {
+async fn wakeups_pass_through() {
     let (store, _) = metered();
-    let hint = store.sync_requested(Hint::TaskDue, 1);
-    assert_eq!(tokio::time::timeout(Duration::from_secs(1), hint).await, Ok(0));
+    let wakeup = store.wakeup(Wakeup::TaskDue, 1);
+    assert_eq!(tokio::time::timeout(Duration::from_secs(1), wakeup).await, Ok(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -69,8 +71,8 @@ async fn the_connections_of_the_store_are_shown() {
     migrate(&url).await.unwrap();
     let metrics = Arc::new(Metrics::new(BuildInfo::CURRENT));
     let store = connect(&url, Settings::default()).await.unwrap();
-    let store = MeteredStore::new(store, Arc::clone(&metrics), "sqlite");
-    metrics.watch_connections(Arc::new(store.clone()));
+    let store = Arc::new(MeteredStore::new(store, Arc::clone(&metrics), "sqlite"));
+    metrics.watch_connections(store.clone());
     let shown = |series: &str| {
         let page = metrics.render();
         let line = page.lines().find_map(|line| line.strip_prefix(series)).unwrap();

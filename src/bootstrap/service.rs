@@ -17,7 +17,7 @@ use crate::adapters::observe::systems::SystemHealth;
 use crate::adapters::observe::traffic::Traffic;
 use crate::adapters::outbound::health::{HealthProbe, ProbeConfig};
 use crate::adapters::outbound::process::{SystemEntropy, WallClock};
-use crate::adapters::outbound::storage;
+use crate::adapters::outbound::storage::{self, Store};
 use crate::config::{Config, EmptyOn, ReadinessExternal};
 use crate::core::domain::unavailable::System;
 use crate::core::engine::Engine;
@@ -25,7 +25,6 @@ use crate::core::engine::gateway::PaymentGateway;
 use crate::core::engine::task_watch::TaskWatch;
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::Events;
-use crate::core::ports::order_repository::OrderStore;
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
 use crate::core::use_cases::operate_tasks::OperateTasks;
@@ -47,7 +46,7 @@ use tokio_util::task::TaskTracker;
 /// What both listeners and the workers share.
 struct Parts {
     config: Config,
-    store: Arc<dyn OrderStore>,
+    store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
     partners: Partners,
     engine: Arc<Engine>,
@@ -100,7 +99,7 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
         lifecycle: parts.lifecycle,
         stop: parts.stop,
         work: parts.detached,
-        store: parts.store,
+        queue: parts.store,
         metrics: parts.metrics,
         instance: parts.config.payment.instance.clone(),
         limits: parts.config.service.shutdown.clone(),
@@ -121,8 +120,8 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
     };
     storage::migrate(url).await.context("the database cannot be migrated")?;
     let store = storage::connect(url, settings).await.context("the database cannot be reached")?;
-    metrics.watch_connections(Arc::clone(&store));
-    let store: Arc<dyn OrderStore> =
+    metrics.watch_connections(store.clone());
+    let store: Arc<dyn Store> =
         Arc::new(MeteredStore::new(store, Arc::clone(&metrics), storage::system_name(url)?));
     // Whatever this instance's predecessor held when it died is due again at once.
     store.release_leases(&config.payment.instance).await.context("leases cannot be released")?;
@@ -130,7 +129,8 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
     let watch = Arc::new(TaskWatch::default());
     let (runs, stop) = (TaskTracker::new(), CancellationToken::new());
     let engine = Arc::new(Engine {
-        store: Arc::clone(&store),
+        orders: store.clone(),
+        queue: store.clone(),
         gateway: PaymentGateway::new(partners.payments.clone()),
         policy: Arc::new(config.payment.clone()),
         entropy: entropy(),
@@ -166,7 +166,7 @@ fn probes(config: &Config, metrics: &Metrics) -> anyhow::Result<Vec<Arc<dyn Syst
 
 fn app(parts: &Parts) -> Arc<App> {
     let readiness = Arc::new(Readiness {
-        store: Arc::clone(&parts.store),
+        database: parts.store.clone(),
         lifecycle: Arc::clone(&parts.lifecycle),
         systems: parts.partners.controls.clone(),
         probes: parts.probes.clone(),
@@ -174,7 +174,8 @@ fn app(parts: &Parts) -> Arc<App> {
         strict: parts.config.service.readiness_external == ReadinessExternal::Strict,
     });
     let services = Services {
-        store: Arc::clone(&parts.store),
+        idempotency: parts.store.clone(),
+        queue: parts.store.clone(),
         clock: clock(),
         entropy: entropy(),
         events: events(parts),
@@ -230,17 +231,17 @@ fn use_cases(parts: &Parts) -> UseCases {
     UseCases {
         place_order: PlaceOrder {
             catalog: Arc::clone(&parts.partners.catalog),
-            store: store(),
+            orders: store(),
             clock: clock(),
             entropy: entropy(),
             events: events(parts),
             max_price_age: parts.config.max_price_age,
         },
-        show_order: ShowOrder { store: store() },
+        show_order: ShowOrder { orders: store() },
         confirm_order: ConfirmOrder { engine: engine() },
         cancel_order: CancelOrder { engine: engine() },
         refund_order: RefundOrder { engine: engine() },
-        poll_task: PollTask { store: store(), watch: Arc::clone(&parts.watch) },
+        poll_task: PollTask { queue: store(), watch: Arc::clone(&parts.watch) },
         show_product: ShowProduct {
             catalog: Arc::clone(&parts.partners.catalog),
             events: events(parts),
@@ -271,7 +272,7 @@ fn worker(parts: &Parts) -> Worker {
 
 fn housekeeping(parts: &Parts) -> Housekeeping {
     Housekeeping {
-        store: Arc::clone(&parts.store),
+        database: parts.store.clone(),
         retention: parts.config.worker.retention,
         stop: parts.stop.clone(),
     }

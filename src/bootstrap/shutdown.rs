@@ -4,7 +4,7 @@ use crate::adapters::inbound::http_kit::limits::Lifecycle;
 use crate::adapters::observe::metrics::Metrics;
 use crate::config::ShutdownConfig;
 use crate::core::domain::ids::InstanceId;
-use crate::core::ports::order_repository::OrderStore;
+use crate::core::ports::task_queue::TaskQueue;
 use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
@@ -41,7 +41,7 @@ pub struct Ending {
     pub stop: CancellationToken,
     /// Work that has begun: detached requests and running tasks.
     pub work: TaskTracker,
-    pub store: Arc<dyn OrderStore>,
+    pub queue: Arc<dyn TaskQueue>,
     pub metrics: Arc<Metrics>,
     pub instance: InstanceId,
     pub limits: ShutdownConfig,
@@ -84,9 +84,9 @@ impl Ending {
         if !(worked && answered && served) {
             tracing::warn!("SHUTDOWN_TIMEOUT is over: what has not finished is left to others");
         }
-        match self.store.release_leases(&self.instance).await {
+        match self.queue.release_leases(&self.instance).await {
             Ok(released) => tracing::info!(released, "stopped"),
-            Err(fault) => tracing::warn!(%fault, "leases are left to run out"),
+            Err(error) => tracing::warn!(%error, "leases are left to run out"),
         }
         self.metrics.shutdown_took(began.elapsed());
     }

@@ -26,7 +26,7 @@ use order_service::core::payment::task::TaskState;
 use order_service::core::ports::clock::{Clock, Entropy};
 use order_service::core::ports::events::{Events, Unheard};
 use order_service::core::ports::order_repository::{
-    LoadOptions, OrderStore, SideWrites, TxContext, decide,
+    LoadOptions, OrderRepository, SideWrites, TxContext, decide,
 };
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::use_cases::cancel_order::CancelOrder;
@@ -132,7 +132,7 @@ impl Shop {
             System::ALL.into_iter().map(|system| Arc::new(Guards::new(system))).collect();
         let (counter, lifecycle) = (Arc::<Counter>::default(), Arc::<Lifecycle>::default());
         let readiness = Arc::new(Readiness {
-            store: store.clone(),
+            database: store.clone(),
             lifecycle: lifecycle.clone(),
             systems: guards.iter().map(|guards| guards.clone() as _).collect(),
             probes: Vec::new(),
@@ -148,7 +148,8 @@ impl Shop {
         let (can, engine) = use_cases(&outside, partners, wishes);
         let Outside { clock, entropy, events, .. } = outside;
         let services = Services {
-            store: store.clone(),
+            idempotency: store.clone(),
+            queue: store.clone(),
             clock,
             entropy,
             events,
@@ -230,9 +231,9 @@ impl Shop {
 
     /// Something happens to an order behind the door.
     pub async fn change(&self, id: &str, change: fn(&mut OrderAggregate, Timestamp)) {
-        let store: &dyn OrderStore = &*self.store;
-        let change = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
-            change(aggregate, scene.now);
+        let store: &dyn OrderRepository = &*self.store;
+        let change = move |aggregate: &mut OrderAggregate, context: &TxContext| {
+            change(aggregate, context.now);
             ((), SideWrites::default())
         };
         let id = OrderId::parse(id).unwrap();
@@ -268,7 +269,7 @@ pub fn request(
 }
 
 struct Outside {
-    store: Arc<dyn OrderStore>,
+    store: Arc<Cable>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     events: Arc<dyn Events>,
@@ -284,7 +285,8 @@ fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> (UseCases
     let Outside { store, clock, entropy, events } = outside;
     let watch = Arc::<TaskWatch>::default();
     let engine = Arc::new(Engine {
-        store: store.clone(),
+        orders: store.clone(),
+        queue: store.clone(),
         gateway: PaymentGateway::new(partners.payments),
         policy: Arc::new(policy(wishes)),
         entropy: entropy.clone(),
@@ -295,17 +297,17 @@ fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> (UseCases
     let can = UseCases {
         place_order: PlaceOrder {
             catalog: partners.catalog.clone(),
-            store: store.clone(),
+            orders: store.clone(),
             clock: clock.clone(),
             entropy: entropy.clone(),
             events: events.clone(),
             max_price_age: Duration::from_secs(600),
         },
-        show_order: ShowOrder { store: store.clone() },
+        show_order: ShowOrder { orders: store.clone() },
         confirm_order: ConfirmOrder { engine: engine.clone() },
         cancel_order: CancelOrder { engine: engine.clone() },
         refund_order: RefundOrder { engine: engine.clone() },
-        poll_task: PollTask { store: store.clone(), watch },
+        poll_task: PollTask { queue: store.clone(), watch },
         show_product: ShowProduct { catalog: partners.catalog, events: events.clone() },
         recommend: Recommend {
             recommendations: partners.recommender,

@@ -2,6 +2,7 @@
 
 use crate::fakes::Mood;
 use crate::shop::Shop;
+use order_service::core::ports::task_queue::{TaskQuery, TaskQueue};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -68,10 +69,8 @@ async fn a_final_task_shows_its_result_or_its_error_and_no_retry_after() {
     let id = shop.order().await;
     shop.sber.feel(Mood::Refusing);
     shop.confirm(&id).await;
-    let tasks =
-        order_service::core::ports::order_repository::TaskQuery { limit: 1, ..Default::default() };
-    let store: &dyn order_service::core::ports::order_repository::OrderStore = &*shop.store;
-    let failed = store.tasks(&tasks).await.unwrap()[0].id;
+    let tasks = TaskQuery { limit: 1, ..TaskQuery::default() };
+    let failed = shop.store.tasks(&tasks).await.unwrap()[0].id;
     let reply = shop.get_with(&format!("/v1/tasks/{failed}"), &[("accept-language", "ru")]).await;
     assert_eq!(reply.json["status"], "failed");
     assert_eq!(

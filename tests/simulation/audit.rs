@@ -9,7 +9,8 @@ use order_service::core::domain::order::OrderStatus;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::registration::{Ending, Registration, RegistrationState};
 use order_service::core::payment::task::{Reason, Task, TaskKind, TaskState};
-use order_service::core::ports::order_repository::{OrderStore, Scope, TaskQuery};
+use order_service::core::ports::order_repository::{OrderRepository, Scope};
+use order_service::core::ports::task_queue::{TaskQuery, TaskQueue};
 
 /// What is stored about an order, after a commit.
 pub async fn look_at(world: &World, who: &str, id: OrderId) {

@@ -18,8 +18,8 @@ use order_service::core::ports::call::Call;
 use order_service::core::ports::catalog::{CatalogError, CatalogPort, Offer, Product};
 use order_service::core::ports::clock::Clock;
 use order_service::core::ports::events::Unheard;
-use order_service::core::ports::order_repository::OrderStore;
 use order_service::core::ports::payment::PaymentPort;
+use order_service::core::ports::task_queue::TaskQueue;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
 use order_service::core::use_cases::operate_tasks::OperateTasks;
@@ -106,7 +106,7 @@ impl Instance {
         let id = InstanceId::new(name);
         let dead = CancellationToken::new();
         let life = Arc::new(Life { name: name.to_owned(), dead, fuse: AtomicUsize::new(fuse) });
-        let store: Arc<dyn OrderStore> = Arc::new(SimStore::new(world, &life, place, dice));
+        let store = Arc::new(SimStore::new(world, &life, place, dice));
         let mut policy = PaymentPolicy { instance: id.clone(), ..world.plan.policy.clone() };
         mutants::policy(world.options.mutant, &mut policy);
         let ports = policy.providers.iter().map(|provider| {
@@ -115,7 +115,8 @@ impl Instance {
         });
         let runs = TaskTracker::new();
         let engine = Arc::new(Engine {
-            store: Arc::clone(&store),
+            orders: store.clone(),
+            queue: store.clone(),
             gateway: PaymentGateway::new(ports.collect()),
             policy: Arc::new(policy),
             entropy: Arc::new(Dice::new(world.seed, name, dice.below(usize::MAX))),
@@ -137,7 +138,7 @@ impl Instance {
             life,
             place: PlaceOrder {
                 catalog: Arc::new(OnePrice),
-                store: Arc::clone(&engine.store),
+                orders: Arc::clone(&engine.orders),
                 clock: Arc::clone(&clock),
                 entropy: Arc::clone(&engine.entropy),
                 events: Arc::clone(&engine.events),
@@ -146,8 +147,8 @@ impl Instance {
             confirm: ConfirmOrder { engine: Arc::clone(&engine) },
             cancel: CancelOrder { engine: Arc::clone(&engine) },
             refund: RefundOrder { engine: Arc::clone(&engine) },
-            poll: PollTask { store: Arc::clone(&engine.store), watch: Arc::clone(&engine.watch) },
-            show: ShowOrder { store: Arc::clone(&engine.store) },
+            poll: PollTask { queue: Arc::clone(&engine.queue), watch: Arc::clone(&engine.watch) },
+            show: ShowOrder { orders: Arc::clone(&engine.orders) },
             operate: OperateTasks { engine: Arc::clone(&engine) },
             receive: ReceiveCallback {
                 engine: Arc::clone(&engine),
@@ -197,7 +198,7 @@ impl Instance {
             _ = timeout(SHUTDOWN, self.tracker.wait()) => {}
         }
         let owner = &self.receive.engine.policy.instance;
-        let released = self.receive.engine.store.release_leases(owner);
+        let released = self.receive.engine.queue.release_leases(owner);
         tokio::select! {
             biased;
             () = self.life.died() => {}

@@ -11,7 +11,8 @@ use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::refund::{Refund, RefundOrigin, RefundState};
 use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
-use order_service::core::ports::order_repository::{OrderQuery, OrderStore, Scope};
+use order_service::core::ports::order_repository::{OrderQuery, OrderRepository, Scope};
+use order_service::core::ports::task_queue::TaskQueue;
 use std::time::Duration;
 use tokio::time::sleep;
 

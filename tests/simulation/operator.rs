@@ -10,7 +10,7 @@ use order_service::core::domain::provider::ProviderNumber;
 use order_service::core::payment::operator::OperatorFinding;
 use order_service::core::payment::registration::RegistrationState;
 use order_service::core::payment::task::{Reason, Task, TaskKind};
-use order_service::core::ports::order_repository::{OrderStore, Scope};
+use order_service::core::ports::order_repository::{OrderRepository, Scope};
 use order_service::core::use_cases::operate_tasks::Operation;
 use std::sync::Arc;
 use std::time::Duration;

@@ -30,7 +30,7 @@ pub struct Plan {
     pub workers: usize,
     pub worker_poll: Duration,
     /// Whether instances hear of one another's due tasks.
-    pub hints: bool,
+    pub wakeups: bool,
     /// How far each instance's wall clock is off, in seconds.
     pub skew: [i64; 3],
     /// How long a provider keeps an unpaid form.
@@ -64,7 +64,7 @@ impl Plan {
             retry: RetryConfig { max_attempts: dice.pick(&[1, 2, 3]), ..RetryConfig::default() },
             workers: dice.pick(&[1, 2, 4]),
             worker_poll: dice.millis(500, 4_000),
-            hints: dice.chance(0.5),
+            wakeups: dice.chance(0.5),
             skew: [0; 3],
             form_life: 120_000..600_000,
             refund_key: dice.chance(0.3),

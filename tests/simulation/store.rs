@@ -8,15 +8,22 @@ use super::faults::Fault;
 use super::instance::Life;
 use super::mutants::Mutation;
 use super::world::World;
+use order_service::adapters::observe::storage_upkeep::{StorageUpkeep, TaskStat};
+use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
 use order_service::core::domain::order::Order;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::{Task, TaskState};
+use order_service::core::ports::idempotency::{
+    IdempotencyKey, IdempotencyStore, KeptReply, KeyedOrder, Placed,
+};
 use order_service::core::ports::order_repository::{
-    ClaimRequest, Claimed, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder,
-    LoadOptions, OrderQuery, OrderStore, Placed, Scope, StorageError, TaskQuery, TaskStat,
-    TaskView, TxContext,
+    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope, TxContext,
+};
+use order_service::core::ports::storage_error::StorageError;
+use order_service::core::ports::task_queue::{
+    ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView, Wakeup,
 };
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,7 +50,7 @@ impl SimStore {
         }
     }
 
-    fn inner(&self) -> &dyn OrderStore {
+    fn inner(&self) -> &MemoryStore {
         self.world.store.as_ref()
     }
 
@@ -86,22 +93,24 @@ impl SimStore {
     async fn commit(
         &self,
         id: OrderId,
-        reads: LoadOptions,
+        options: LoadOptions,
         decide: &Arc<Mutex<Decide>>,
         again: bool,
     ) -> Result<bool, StorageError> {
         let seen: Arc<Mutex<Option<(OrderAggregate, OrderAggregate)>>> = Arc::default();
         let (decide, watch) = (Arc::clone(decide), Arc::clone(&seen));
-        let watched: Decide = Box::new(move |aggregate: &mut OrderAggregate, scene: &TxContext| {
-            let before = aggregate.clone();
-            let also = decide.lock().unwrap_or_else(PoisonError::into_inner)(aggregate, scene);
-            let pair = Some((before, aggregate.clone()));
-            *watch.lock().unwrap_or_else(PoisonError::into_inner) = pair;
-            also
-        });
+        let watched: Decide =
+            Box::new(move |aggregate: &mut OrderAggregate, context: &TxContext| {
+                let before = aggregate.clone();
+                let writes =
+                    decide.lock().unwrap_or_else(PoisonError::into_inner)(aggregate, context);
+                let pair = Some((before, aggregate.clone()));
+                *watch.lock().unwrap_or_else(PoisonError::into_inner) = pair;
+                writes
+            });
         self.life.pass().await;
         self.world.pace(&self.life.name).await;
-        let found = self.mutation.change(&self.world, id, reads, watched).await;
+        let found = self.mutation.change(&self.world, id, options, watched).await;
         if let Err(StorageError::Corrupt(what)) = found {
             if again && what == "fresh_id" {
                 // The task that the first commit made is over by now: the request fails, the work is done.
@@ -140,7 +149,7 @@ impl SimStore {
 }
 
 #[async_trait::async_trait]
-impl OrderStore for SimStore {
+impl OrderRepository for SimStore {
     async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
         self.reach().await?;
         let placed = self.mutation.place(&self.world, order, key).await?;
@@ -150,7 +159,7 @@ impl OrderStore for SimStore {
     async fn change(
         &self,
         id: OrderId,
-        reads: LoadOptions,
+        options: LoadOptions,
         decide: Decide,
     ) -> Result<bool, StorageError> {
         let decide = Arc::new(Mutex::new(decide));
@@ -159,16 +168,16 @@ impl OrderStore for SimStore {
             && let Some(mut stale) = self.inner().aggregate(id, &Scope::Anyone).await?
         {
             // A commit that was refused: the decision was made for nothing, and is made again.
-            let scene = TxContext { now: self.world.now(), waiting: None };
-            decide.lock().unwrap_or_else(PoisonError::into_inner)(&mut stale, &scene);
+            let context = TxContext { now: self.world.now(), waiting: None };
+            decide.lock().unwrap_or_else(PoisonError::into_inner)(&mut stale, &context);
             sleep(self.dice.millis(0, 50)).await;
         }
-        let mut found = self.commit(id, reads, &decide, false).await?;
+        let mut found = self.commit(id, options, &decide, false).await?;
         if self.world.strikes(Fault::Rerun, &self.dice) {
             // A commit of unknown fate that was done: the store reads again and decides again.
             sleep(self.dice.millis(1, 2_000)).await;
             self.life.pass().await;
-            found = self.commit(id, reads, &decide, true).await?;
+            found = self.commit(id, options, &decide, true).await?;
         }
         self.come_back(found).await
     }
@@ -191,6 +200,24 @@ impl OrderStore for SimStore {
         self.inner().list(query, scope).await
     }
 
+    async fn find_order(
+        &self,
+        provider: Provider,
+        number: &ProviderNumber,
+    ) -> Result<Option<OrderId>, StorageError> {
+        self.reach().await?;
+        self.inner().find_order(provider, number).await
+    }
+
+    async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
+        self.reach().await?;
+        let kept = self.inner().keep_unknown_callback(entry).await?;
+        self.come_back(kept).await
+    }
+}
+
+#[async_trait::async_trait]
+impl TaskQueue for SimStore {
     async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
         self.reach().await?;
         self.mutation.task(&self.world, id, scope).await
@@ -199,15 +226,6 @@ impl OrderStore for SimStore {
     async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
         self.reach().await?;
         self.inner().tasks(query).await
-    }
-
-    async fn find_order(
-        &self,
-        provider: Provider,
-        number: &ProviderNumber,
-    ) -> Result<Option<OrderId>, StorageError> {
-        self.reach().await?;
-        self.inner().find_order(provider, number).await
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
@@ -228,26 +246,29 @@ impl OrderStore for SimStore {
         self.come_back(released).await
     }
 
-    async fn keep_orphan(&self, entry: InboxEntry) -> Result<bool, StorageError> {
+    async fn wakeup(&self, wakeup: Wakeup, seen: u64) -> u64 {
+        if !self.world.plan.wakeups {
+            return pending().await;
+        }
+        self.inner().wakeup(wakeup, seen).await
+    }
+}
+
+#[async_trait::async_trait]
+impl IdempotencyStore for SimStore {
+    async fn find(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
         self.reach().await?;
-        let kept = self.inner().keep_orphan(entry).await?;
-        self.come_back(kept).await
+        self.inner().find(key).await
     }
 
-    async fn find_reply(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
+    async fn keep(&self, key: IdempotencyKey, reply: KeptReply) -> Result<bool, StorageError> {
         self.reach().await?;
-        self.inner().find_reply(key).await
+        self.inner().keep(key, reply).await
     }
+}
 
-    async fn keep_reply(
-        &self,
-        key: IdempotencyKey,
-        reply: KeptReply,
-    ) -> Result<bool, StorageError> {
-        self.reach().await?;
-        self.inner().keep_reply(key, reply).await
-    }
-
+#[async_trait::async_trait]
+impl StorageUpkeep for SimStore {
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
         self.reach().await?;
         self.inner().task_stats().await
@@ -260,12 +281,5 @@ impl OrderStore for SimStore {
 
     async fn ping(&self) -> Result<(), StorageError> {
         self.reach().await
-    }
-
-    async fn sync_requested(&self, hint: Hint, seen: u64) -> u64 {
-        if !self.world.plan.hints {
-            return pending().await;
-        }
-        self.inner().sync_requested(hint, seen).await
     }
 }

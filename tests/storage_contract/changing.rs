@@ -1,4 +1,4 @@
-//! Decisions on a aggregate.
+//! Decisions on an aggregate.
 
 use crate::world::{START, World, lease, order, registration, task, with_state};
 use order_service::core::domain::money::Money;
@@ -22,8 +22,9 @@ pub async fn no_order_no_decision(world: World) {
 pub async fn a_decision_that_changes_nothing_writes_nothing(world: World) {
     let placed = world.placed("c-1").await;
     world.turn(LATER);
-    let touched =
-        |aggregate: &mut OrderAggregate, scene: &TxContext| aggregate.order.updated_at = scene.now;
+    let touched = |aggregate: &mut OrderAggregate, context: &TxContext| {
+        aggregate.order.updated_at = context.now
+    };
     assert_eq!(world.change(placed.id, touched).await, Ok(Some(())));
     assert_eq!(world.aggregate(placed.id).await.order, placed);
 }
@@ -32,11 +33,11 @@ pub async fn only_what_differs_is_raised(world: World) {
     let placed = world.placed("c-1").await;
     let id = placed.id;
     world
-        .change(id, move |aggregate, scene| {
-            assert_eq!((scene.now, scene.waiting), (START, None));
+        .change(id, move |aggregate, context| {
+            assert_eq!((context.now, context.waiting), (START, None));
             aggregate.registrations.push(registration(id, Provider::Sber, 1));
-            aggregate.tasks.push(task(id, TaskKind::RegisterPayment, scene.now));
-            aggregate.tasks.push(task(id, TaskKind::SyncPayment, scene.now));
+            aggregate.tasks.push(task(id, TaskKind::RegisterPayment, context.now));
+            aggregate.tasks.push(task(id, TaskKind::SyncPayment, context.now));
         })
         .await
         .unwrap();

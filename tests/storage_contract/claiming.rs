@@ -5,7 +5,8 @@ use order_service::core::domain::ids::{InstanceId, TaskId};
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::{Lease, Reason, Task, TaskKind, TaskState};
-use order_service::core::ports::order_repository::{Claimed, Hint, Scope, TxContext};
+use order_service::core::ports::order_repository::{Scope, TxContext};
+use order_service::core::ports::task_queue::{Claimed, Wakeup};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,17 +142,17 @@ pub async fn leases_are_handed_back_due_and_free_of_charge(world: World) {
     assert_eq!(stored(&world, mine.id).await.lost_leases, 0);
 }
 
-pub async fn a_due_task_and_a_finished_one_are_hinted_at(world: World) {
+pub async fn a_due_task_and_a_finished_one_wake_who_waits(world: World) {
     let soon = Duration::from_secs(10);
-    let sync_requested = |hint, seen| {
+    let woken = |wakeup, seen| {
         let store = Arc::clone(&world.store);
-        async move { tokio::time::timeout(soon, store.sync_requested(hint, seen)).await.unwrap() }
+        async move { tokio::time::timeout(soon, store.wakeup(wakeup, seen)).await.unwrap() }
     };
     let task = world.queued(None).await;
-    assert!(sync_requested(Hint::TaskDue, 0).await > 0);
+    assert!(woken(Wakeup::TaskDue, 0).await > 0);
     let finish =
         |aggregate: &mut OrderAggregate, _: &_| aggregate.tasks[0].state = TaskState::Failed;
     world.change(task.order_id, finish).await.unwrap();
-    assert!(sync_requested(Hint::TaskFinished, 0).await > 0);
+    assert!(woken(Wakeup::TaskFinished, 0).await > 0);
     assert_eq!(task.created_at, START);
 }

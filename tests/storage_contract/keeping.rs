@@ -6,10 +6,11 @@ use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::TaskState;
+use order_service::core::ports::idempotency::{IdempotencyKey, KeptReply};
 use order_service::core::ports::order_repository::{
-    AuditEntry, IdempotencyKey, InboxEntry, KeptReply, LoadOptions, Scope, SideWrites,
-    StorageError, decide,
+    AuditEntry, InboxEntry, LoadOptions, Scope, SideWrites, decide,
 };
+use order_service::core::ports::storage_error::StorageError;
 use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -33,21 +34,25 @@ fn callback(event: Option<&str>) -> InboxEntry {
 }
 
 /// Cancels the order and keeps this with it.
-async fn cancel(world: &World, id: OrderId, also: SideWrites) -> Result<Option<()>, StorageError> {
+async fn cancel(
+    world: &World,
+    id: OrderId,
+    writes: SideWrites,
+) -> Result<Option<()>, StorageError> {
     let decision = move |aggregate: &mut OrderAggregate, _: &_| {
         aggregate.order.status = OrderStatus::Cancelled;
-        ((), also.clone())
+        ((), writes.clone())
     };
     decide(&*world.store, id, LoadOptions::Aggregate, decision).await
 }
 
 pub async fn the_first_reply_to_a_key_stays(world: World) {
-    assert_eq!(world.store.find_reply(&key("k")).await, Ok(None));
-    assert_eq!(world.store.keep_reply(key("k"), reply(b"first \xff\0")).await, Ok(true));
-    assert_eq!(world.store.keep_reply(key("k"), reply(b"second")).await, Ok(false));
-    assert_eq!(world.store.find_reply(&key("k")).await, Ok(Some(reply(b"first \xff\0"))));
+    assert_eq!(world.store.find(&key("k")).await, Ok(None));
+    assert_eq!(world.store.keep(key("k"), reply(b"first \xff\0")).await, Ok(true));
+    assert_eq!(world.store.keep(key("k"), reply(b"second")).await, Ok(false));
+    assert_eq!(world.store.find(&key("k")).await, Ok(Some(reply(b"first \xff\0"))));
     let elsewhere = IdempotencyKey { owner: "other".into(), ..key("k") };
-    assert_eq!(world.store.find_reply(&elsewhere).await, Ok(None));
+    assert_eq!(world.store.find(&elsewhere).await, Ok(None));
 }
 
 pub async fn a_decision_whose_key_is_taken_is_undone(world: World) {
@@ -55,17 +60,17 @@ pub async fn a_decision_whose_key_is_taken_is_undone(world: World) {
     let with_reply =
         SideWrites { reply: Some((key("k"), reply(b"mine"))), ..SideWrites::default() };
     assert_eq!(cancel(&world, first, with_reply.clone()).await, Ok(Some(())));
-    assert_eq!(world.store.find_reply(&key("k")).await, Ok(Some(reply(b"mine"))));
+    assert_eq!(world.store.find(&key("k")).await, Ok(Some(reply(b"mine"))));
     assert_eq!(cancel(&world, second, with_reply).await, Err(StorageError::Unavailable));
     assert_eq!(world.aggregate(first).await.order.status, OrderStatus::Cancelled);
     assert_eq!(world.aggregate(second).await.order.status, OrderStatus::New);
 }
 
 pub async fn an_event_is_kept_once(world: World) {
-    assert_eq!(world.store.keep_orphan(callback(Some("e-1"))).await, Ok(true));
-    assert_eq!(world.store.keep_orphan(callback(Some("e-1"))).await, Ok(false));
-    assert_eq!(world.store.keep_orphan(callback(None)).await, Ok(true));
-    assert_eq!(world.store.keep_orphan(callback(None)).await, Ok(true));
+    assert_eq!(world.store.keep_unknown_callback(callback(Some("e-1"))).await, Ok(true));
+    assert_eq!(world.store.keep_unknown_callback(callback(Some("e-1"))).await, Ok(false));
+    assert_eq!(world.store.keep_unknown_callback(callback(None)).await, Ok(true));
+    assert_eq!(world.store.keep_unknown_callback(callback(None)).await, Ok(true));
     // With a decision, the repeat is dropped and the decision holds.
     let id = world.placed("c-1").await.id;
     let with_callback = SideWrites { inbox: Some(callback(Some("e-1"))), ..SideWrites::default() };
@@ -80,8 +85,8 @@ pub async fn what_an_operator_did_is_committed_with_it(world: World) {
         task_id: Some(task.id),
         reason: "asked by the customer".into(),
     };
-    let also = SideWrites { audit: Some(audit), ..SideWrites::default() };
-    assert_eq!(cancel(&world, task.order_id, also).await, Ok(Some(())));
+    let writes = SideWrites { audit: Some(audit), ..SideWrites::default() };
+    assert_eq!(cancel(&world, task.order_id, writes).await, Ok(Some(())));
     let nobody = order("c-1").id;
     assert_eq!(cancel(&world, nobody, SideWrites::default()).await, Ok(None));
 }
@@ -94,17 +99,17 @@ pub async fn old_tasks_and_keys_are_pruned(world: World) {
         world.change(task.order_id, move |d, _| d.tasks[0].state = state).await.unwrap();
         tasks.push(task.id);
     }
-    world.store.keep_reply(key("old"), reply(b"")).await.unwrap();
+    world.store.keep(key("old"), reply(b"")).await.unwrap();
     world.turn(DAY);
     let young = world.queued(None).await;
     world.change(young.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
-    world.store.keep_reply(key("young"), reply(b"")).await.unwrap();
+    world.store.keep(key("young"), reply(b"")).await.unwrap();
     assert_eq!(world.store.prune(DAY, DAY).await, Ok(0), "not older than a day");
     world.turn(Duration::from_micros(1));
     assert_eq!(world.store.prune(DAY, DAY).await, Ok(2));
     assert_eq!(world.store.prune(DAY, DAY).await, Ok(0));
-    assert_eq!(world.store.find_reply(&key("old")).await, Ok(None));
-    assert!(world.store.find_reply(&key("young")).await.unwrap().is_some());
+    assert_eq!(world.store.find(&key("old")).await, Ok(None));
+    assert!(world.store.find(&key("young")).await.unwrap().is_some());
     for (id, kept) in [(tasks[0], false), (tasks[1], true), (tasks[2], true), (young.id, true)] {
         let found = world.store.task(id, &Scope::Anyone).await.unwrap();
         assert_eq!(found.is_some(), kept);

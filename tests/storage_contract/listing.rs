@@ -1,11 +1,13 @@
 //! Reading: lists, scopes and gauges.
 
 use crate::world::{START, World, claim, registration};
+use order_service::adapters::observe::storage_upkeep::TaskStat;
 use order_service::core::domain::ids::{CustomerId, OrderId, TaskId};
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::task::{TaskKind, TaskState};
-use order_service::core::ports::order_repository::{OrderQuery, Scope, TaskQuery, TaskStat};
+use order_service::core::ports::order_repository::{OrderQuery, Scope};
+use order_service::core::ports::task_queue::TaskQuery;
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -83,7 +83,7 @@ contract! {
         a_lease_that_ran_out_is_taken_over_and_counted,
         no_task_is_ever_claimed_twice,
         leases_are_handed_back_due_and_free_of_charge,
-        a_due_task_and_a_finished_one_are_hinted_at,
+        a_due_task_and_a_finished_one_wake_who_waits,
     }
     listing {
         orders_are_listed_newest_first_page_by_page,

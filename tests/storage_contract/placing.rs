@@ -2,9 +2,9 @@
 
 use crate::world::{START, World, order};
 use order_service::core::domain::order::Order;
-use order_service::core::ports::order_repository::{
-    IdempotencyKey, KeptReply, KeyedOrder, Placed, Scope, StorageError,
-};
+use order_service::core::ports::idempotency::{IdempotencyKey, KeptReply, KeyedOrder, Placed};
+use order_service::core::ports::order_repository::Scope;
+use order_service::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 
 fn keyed(key: &str) -> KeyedOrder {
@@ -43,8 +43,8 @@ pub async fn a_key_places_one_order(world: World) {
     let known = world.store.place(second.clone(), Some(keyed("k"))).await.unwrap();
     assert_eq!(known, Placed::Known(reply.clone()));
     assert_eq!(world.store.aggregate(second.id, &Scope::Anyone).await, Ok(None));
-    assert_eq!(world.store.find_reply(&keyed("k").key).await, Ok(Some(reply)));
-    assert_eq!(world.store.find_reply(&keyed("other").key).await, Ok(None));
+    assert_eq!(world.store.find(&keyed("k").key).await, Ok(Some(reply)));
+    assert_eq!(world.store.find(&keyed("other").key).await, Ok(None));
 }
 
 pub async fn of_many_with_one_key_one_is_placed(world: World) {

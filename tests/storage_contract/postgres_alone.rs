@@ -6,10 +6,10 @@ use order_service::adapters::outbound::storage::migrate;
 use order_service::core::domain::order::Order;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::TaskState;
-use order_service::core::ports::order_repository::{
-    Decide, Hint, IdempotencyKey, KeyedOrder, LoadOptions, OrderStore, Placed, Scope, SideWrites,
-    StorageError,
-};
+use order_service::core::ports::idempotency::{IdempotencyKey, KeyedOrder, Placed};
+use order_service::core::ports::order_repository::{Decide, LoadOptions, Scope, SideWrites};
+use order_service::core::ports::storage_error::StorageError;
+use order_service::core::ports::task_queue::Wakeup;
 use sqlx::{Connection, Executor, PgConnection};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ facts! {
     a_held_lock_is_unavailable_in_time_and_leaves_nothing_open,
     callers_without_a_connection_are_counted,
     callers_that_go_away_leave_no_transaction_open,
-    instances_hint_at_each_others_tasks,
+    instances_wake_each_other,
     a_task_of_a_newer_version_is_left_alone,
     many_may_migrate_a_new_database_at_once,
 }
@@ -187,14 +187,14 @@ async fn callers_that_go_away_leave_no_transaction_open(world: World) {
     assert_eq!(i64::from(aggregate.tasks[0].attempts) + 2, aggregate.order.version);
 }
 
-async fn instances_hint_at_each_others_tasks(world: World) {
+async fn instances_wake_each_other(world: World) {
     let other = world.another(&world.url, LONG).await;
-    let heard = |hint, seen| {
-        let other: Arc<dyn OrderStore> = Arc::clone(&other);
-        async move { tokio::time::timeout(LONG, other.sync_requested(hint, seen)).await.unwrap() }
+    let heard = |wakeup, seen| {
+        let other = Arc::clone(&other);
+        async move { tokio::time::timeout(LONG, other.wakeup(wakeup, seen)).await.unwrap() }
     };
     // It may not be listening yet: until it hears, say it again.
-    let mut hearing = Box::pin(heard(Hint::TaskDue, 0));
+    let mut hearing = Box::pin(heard(Wakeup::TaskDue, 0));
     let task = loop {
         let task = world.queued(None).await;
         let pause = Duration::from_millis(20);
@@ -205,7 +205,7 @@ async fn instances_hint_at_each_others_tasks(world: World) {
     let finish =
         |aggregate: &mut OrderAggregate, _: &_| aggregate.tasks[0].state = TaskState::Failed;
     world.change(task.order_id, finish).await.unwrap();
-    assert!(heard(Hint::TaskFinished, 0).await > 0);
+    assert!(heard(Wakeup::TaskFinished, 0).await > 0);
 }
 
 async fn a_task_of_a_newer_version_is_left_alone(world: World) {

@@ -5,13 +5,14 @@ use order_service::core::domain::ids::OrderId;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::{Reason, TaskKind, TaskState};
 use order_service::core::ports::order_repository::{
-    LoadOptions, OrderStore, SideWrites, TxContext, decide,
+    LoadOptions, OrderRepository, SideWrites, TxContext, decide,
 };
 use std::sync::Arc;
 use std::time::Duration;
 
-async fn waiting(store: &dyn OrderStore, id: OrderId, up_to: u64) -> u64 {
-    let count = |_: &mut OrderAggregate, scene: &TxContext| (scene.waiting, SideWrites::default());
+async fn waiting(store: &dyn OrderRepository, id: OrderId, up_to: u64) -> u64 {
+    let count =
+        |_: &mut OrderAggregate, context: &TxContext| (context.waiting, SideWrites::default());
     decide(store, id, LoadOptions::QueueLength { up_to }, count).await.unwrap().unwrap().unwrap()
 }
 
@@ -78,8 +79,8 @@ pub async fn a_queue_of_five_takes_five_of_many_at_once(world: World) {
         let id = world.placed("c-1").await.id;
         let store = Arc::clone(&world.store);
         joining.push(async move {
-            let join = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
-                let free = scene.waiting.unwrap() < 5;
+            let join = move |aggregate: &mut OrderAggregate, context: &TxContext| {
+                let free = context.waiting.unwrap() < 5;
                 if free {
                     aggregate.tasks.push(task(id, TaskKind::RegisterPayment, START));
                 }

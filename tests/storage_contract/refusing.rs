@@ -7,7 +7,8 @@ use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::{TaskKind, TaskState};
-use order_service::core::ports::order_repository::{LoadOptions, SideWrites, StorageError};
+use order_service::core::ports::order_repository::{LoadOptions, SideWrites};
+use order_service::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 
 /// Nothing of the decision holds, also not the part that would have been allowed.

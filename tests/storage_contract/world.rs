@@ -1,6 +1,6 @@
 //! A store of each sort, a clock that the test turns, and things to put into the store.
 
-use order_service::adapters::outbound::storage::{MemoryStore, Settings, connect, migrate};
+use order_service::adapters::outbound::storage::{MemoryStore, Settings, Store, connect, migrate};
 use order_service::core::domain::ids::{
     CustomerId, InstanceId, LeaseToken, OrderId, ProductId, TaskId,
 };
@@ -12,10 +12,12 @@ use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{Lease, Task, TaskKind, TaskState};
 use order_service::core::ports::clock::Clock;
+use order_service::core::ports::idempotency::Placed;
 use order_service::core::ports::order_repository::{
-    ClaimRequest, LoadOptions, OrderStore, Placed, Scope, SideWrites, StorageError, TxContext,
-    decide,
+    LoadOptions, Scope, SideWrites, TxContext, decide,
 };
+use order_service::core::ports::storage_error::StorageError;
+use order_service::core::ports::task_queue::ClaimRequest;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use std::any::Any;
 use std::io::Write;
@@ -36,7 +38,7 @@ impl Clock for TestClock {
 }
 
 pub struct World {
-    pub store: Arc<dyn OrderStore>,
+    pub store: Arc<dyn Store>,
     /// Where the database is; empty for memory.
     pub url: String,
     clock: Arc<TestClock>,
@@ -84,7 +86,7 @@ impl World {
     }
 
     /// Another store on the same database, reached by this URL.
-    pub async fn another(&self, url: &str, time_limit: Duration) -> Arc<dyn OrderStore> {
+    pub async fn another(&self, url: &str, time_limit: Duration) -> Arc<dyn Store> {
         let clock = Some(Arc::clone(&self.clock) as Arc<dyn Clock>);
         connect(url, Settings { max_connections: 3, time_limit, clock }).await.unwrap()
     }
@@ -116,8 +118,8 @@ impl World {
         id: OrderId,
         mut change: impl FnMut(&mut OrderAggregate, &TxContext) + Send + 'static,
     ) -> Result<Option<()>, StorageError> {
-        let decision = move |aggregate: &mut OrderAggregate, scene: &TxContext| {
-            change(aggregate, scene);
+        let decision = move |aggregate: &mut OrderAggregate, context: &TxContext| {
+            change(aggregate, context);
             ((), SideWrites::default())
         };
         decide(&*self.store, id, LoadOptions::Aggregate, decision).await
@@ -136,7 +138,7 @@ impl World {
     }
 }
 
-async fn open(url: &str) -> (Arc<dyn OrderStore>, Arc<TestClock>) {
+async fn open(url: &str) -> (Arc<dyn Store>, Arc<TestClock>) {
     let clock = clock();
     migrate(url).await.unwrap();
     let settings = Settings {

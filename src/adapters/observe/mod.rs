@@ -1,7 +1,9 @@
 //! What adapters tell each other and the operator: the systems outside and their guards, the traffic at
-//! the door, metrics and spans. Nothing here decides about an order.
+//! the door, metrics and spans, and what is asked of the database for them. Nothing here decides about an
+//! order.
 
 pub mod metrics;
 pub mod spans;
+pub mod storage_upkeep;
 pub mod systems;
 pub mod traffic;

@@ -7,7 +7,8 @@ use crate::core::domain::order::OrderStatus;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::{DecisionContext, RunHistory};
 use crate::core::ports::events::Event;
-use crate::core::ports::order_repository::{LoadOptions, Scope, SideWrites, StorageError, decide};
+use crate::core::ports::order_repository::{LoadOptions, Scope, SideWrites, decide};
+use crate::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -63,7 +64,7 @@ impl Engine {
             let (answer, writes) = decision(aggregate, &context);
             (Some(Commanded { answer, from, to: aggregate.order.status }), writes)
         };
-        let commanded = decide(self.store.as_ref(), order, load, in_transaction).await?.flatten();
+        let commanded = decide(self.orders.as_ref(), order, load, in_transaction).await?.flatten();
         if let Some(Commanded { from, to, .. }) = commanded
             && from != to
         {

@@ -6,7 +6,7 @@ use super::run::{Run, RunResult};
 use super::{Engine, TOO_SHORT};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::ports::deadline::Deadline;
-use crate::core::ports::order_repository::StorageError;
+use crate::core::ports::storage_error::StorageError;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -18,9 +18,9 @@ use crate::core::payment::context::{DecisionContext, RunHistory};
 use crate::core::payment::policy::PaymentPolicy;
 use crate::core::ports::clock::Entropy;
 use crate::core::ports::events::Events;
-use crate::core::ports::order_repository::{
-    ClaimRequest, Claimed, OrderStore, StorageError, TxContext,
-};
+use crate::core::ports::order_repository::{OrderRepository, TxContext};
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::{ClaimRequest, Claimed, TaskQueue};
 use gateway::PaymentGateway;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,8 @@ pub const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// What every run of a task needs.
 #[derive(Debug)]
 pub struct Engine {
-    pub store: Arc<dyn OrderStore>,
+    pub orders: Arc<dyn OrderRepository>,
+    pub queue: Arc<dyn TaskQueue>,
     pub gateway: PaymentGateway,
     pub policy: Arc<PaymentPolicy>,
     pub entropy: Arc<dyn Entropy>,
@@ -62,7 +63,7 @@ impl Engine {
             lease: self.policy.lease,
             lanes: vec![(lane, limit)],
         };
-        self.store.claim(&request).await
+        self.queue.claim(&request).await
     }
 
     /// All that a decision takes along from this process. What only the transaction knows is filled in

@@ -13,9 +13,9 @@ use crate::core::payment::context::{DecisionContext, RunHistory};
 use crate::core::payment::decision::{Decision, Next};
 use crate::core::payment::effect::{CompletedCall, ProviderCall};
 use crate::core::payment::task::Task;
-use crate::core::ports::order_repository::{
-    Claimed, LoadOptions, SideWrites, StorageError, TxContext, decide,
-};
+use crate::core::ports::order_repository::{LoadOptions, SideWrites, TxContext, decide};
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::Claimed;
 use crate::core::ports::trace::TraceParent;
 use std::sync::Arc;
 use std::time::Duration;
@@ -163,7 +163,7 @@ impl Engine {
             let result = RunResult::of(aggregate, &context);
             (Decided { decision, from, result }, SideWrites::default())
         };
-        decide(self.store.as_ref(), run.order_id, load, in_transaction)
+        decide(self.orders.as_ref(), run.order_id, load, in_transaction)
             .await?
             .ok_or(StorageError::Corrupt("a task without an order"))
     }

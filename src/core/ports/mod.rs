@@ -8,6 +8,10 @@ pub mod catalog;
 pub mod payment;
 pub mod recommendations;
 
+pub mod idempotency;
+pub mod order_repository;
+pub mod storage_error;
+pub mod task_queue;
+
 pub mod clock;
 pub mod events;
-pub mod order_repository;

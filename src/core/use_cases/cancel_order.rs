@@ -8,7 +8,8 @@ use crate::core::payment::commands::CancelDecision;
 use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::TaskState;
 use crate::core::ports::call::Call;
-use crate::core::ports::order_repository::{LoadOptions, Scope, SideWrites, StorageError};
+use crate::core::ports::order_repository::{LoadOptions, Scope, SideWrites};
+use crate::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 use std::time::Duration;
 

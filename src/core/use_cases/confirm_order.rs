@@ -12,9 +12,9 @@ use crate::core::payment::commands::{ConfirmCommand, ConfirmDecision};
 use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::{TaskError, TaskState};
 use crate::core::ports::call::Call;
-use crate::core::ports::order_repository::{
-    LoadOptions, Scope, SideWrites, StorageError, TaskQuery,
-};
+use crate::core::ports::order_repository::{LoadOptions, Scope, SideWrites};
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::TaskQuery;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,7 +150,7 @@ impl ConfirmOrder {
     async fn in_review(&self, order: OrderId) -> Result<Option<TaskId>, StorageError> {
         let state = Some(TaskState::Review);
         let query = TaskQuery { order: Some(order), state, limit: 1, after: None };
-        let found = self.engine.store.tasks(&query).await?;
+        let found = self.engine.queue.tasks(&query).await?;
         Ok(found.first().map(|task| task.id))
     }
 }

@@ -8,9 +8,9 @@ use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::operator::{OperatorFinding, OperatorRefused};
 use crate::core::payment::task::{Task, TaskState};
-use crate::core::ports::order_repository::{
-    AuditEntry, LoadOptions, Scope, SideWrites, StorageError, TaskQuery,
-};
+use crate::core::ports::order_repository::{AuditEntry, LoadOptions, Scope, SideWrites};
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::TaskQuery;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl OperateTasks {
     /// # Errors
     /// The storage cannot answer.
     pub async fn list(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
-        self.engine.store.tasks(query).await
+        self.engine.queue.tasks(query).await
     }
 
     /// The order with everything that was ever tried for it: what a person needs to ask a provider.
@@ -54,13 +54,13 @@ impl OperateTasks {
     /// # Errors
     /// The storage cannot answer.
     pub async fn show(&self, order: OrderId) -> Result<Option<OrderAggregate>, StorageError> {
-        self.engine.store.aggregate(order, &Scope::Anyone).await
+        self.engine.orders.aggregate(order, &Scope::Anyone).await
     }
 
     /// # Errors
     /// No such task, or it is not in a state for this.
     pub async fn run(&self, task_id: TaskId, operation: Operation) -> Result<(), OperateError> {
-        let view = self.engine.store.task(task_id, &Scope::Anyone).await?;
+        let view = self.engine.queue.task(task_id, &Scope::Anyone).await?;
         let looked_at = view.ok_or(OperateError::NotFound)?.task;
         let (order_id, in_review) = (looked_at.order_id, looked_at.state == TaskState::Review);
         let task = NewTask { id: task_id, ..self.engine.new_task() };

@@ -8,7 +8,9 @@ use crate::core::ports::call::Call;
 use crate::core::ports::catalog::{CatalogError, CatalogPort, CatalogUnavailableError, Offer};
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::{Event, Events};
-use crate::core::ports::order_repository::{KeyedOrder, OrderStore, Placed, StorageError};
+use crate::core::ports::idempotency::{KeyedOrder, Placed};
+use crate::core::ports::order_repository::OrderRepository;
+use crate::core::ports::storage_error::StorageError;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +22,7 @@ const LOOKUPS_AT_ONCE: usize = 10;
 #[derive(Debug)]
 pub struct PlaceOrder {
     pub catalog: Arc<dyn CatalogPort>,
-    pub store: Arc<dyn OrderStore>,
+    pub orders: Arc<dyn OrderRepository>,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
     pub events: Arc<dyn Events>,
@@ -63,7 +65,7 @@ impl PlaceOrder {
         let now = self.clock.now();
         let id = OrderId::new(now, self.entropy.bits());
         let order = Order::place(id, wanted.customer_id, items, now)?;
-        let placed = self.store.place(order, wanted.key).await?;
+        let placed = self.orders.place(order, wanted.key).await?;
         if let Placed::New(order) = &placed {
             tracing::Span::current().record("order.id", tracing::field::display(order.id));
             self.events.record(&Event::OrderPlaced { total: order.total });
@@ -80,7 +82,7 @@ impl PlaceOrder {
         let offer = match self.catalog.get_product_details(&product, call).await {
             Ok(offer) => offer,
             Err(CatalogError::NotFound) => return Err(PlaceOrderError::ProductNotFound(product)),
-            Err(CatalogError::Unavailable(fault)) => return Err(fault.into()),
+            Err(CatalogError::Unavailable(error)) => return Err(error.into()),
         };
         self.young_enough(&offer)?;
         Ok(Item {

@@ -2,7 +2,9 @@
 
 use crate::core::domain::ids::TaskId;
 use crate::core::engine::task_watch::TaskWatch;
-use crate::core::ports::order_repository::{OrderStore, Scope, StorageError, TaskView};
+use crate::core::ports::order_repository::Scope;
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::{TaskQueue, TaskView};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -12,7 +14,7 @@ const READ_AGAIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 pub struct PollTask {
-    pub store: Arc<dyn OrderStore>,
+    pub queue: Arc<dyn TaskQueue>,
     pub watch: Arc<TaskWatch>,
 }
 
@@ -33,7 +35,7 @@ impl PollTask {
         loop {
             let mut change = std::pin::pin!(place.change());
             change.as_mut().enable();
-            let view = self.store.task(id, scope).await?;
+            let view = self.queue.task(id, scope).await?;
             let over = view.as_ref().is_none_or(|view| view.task.state.is_final());
             if over || Instant::now() >= end {
                 return Ok(view);

@@ -6,9 +6,10 @@ use crate::core::engine::Engine;
 use crate::core::payment::OrderAggregate;
 use crate::core::ports::clock::Clock;
 use crate::core::ports::order_repository::{
-    InboxEntry, LoadOptions, SideWrites, StorageError, TxContext, decide,
+    InboxEntry, LoadOptions, SideWrites, TxContext, decide,
 };
 use crate::core::ports::payment::{Callback, CallbackError, RawCallback};
+use crate::core::ports::storage_error::StorageError;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -47,7 +48,7 @@ impl ReceiveCallback {
         if !callback.signed && !self.unsigned.admit() {
             return Ok(());
         }
-        match self.engine.store.find_order(provider, &callback.number).await? {
+        match self.engine.orders.find_order(provider, &callback.number).await? {
             Some(order_id) => {
                 tracing::Span::current().record("order.id", tracing::field::display(order_id));
                 self.request_sync(order_id, provider, callback).await
@@ -71,7 +72,7 @@ impl ReceiveCallback {
             let inbox = callback.signed.then(|| entry(provider, &callback));
             ((), SideWrites { inbox, ..SideWrites::default() })
         };
-        decide(self.engine.store.as_ref(), order_id, LoadOptions::Aggregate, decision).await?;
+        decide(self.engine.orders.as_ref(), order_id, LoadOptions::Aggregate, decision).await?;
         self.engine.watch.work_is_due();
         Ok(())
     }
@@ -80,7 +81,7 @@ impl ReceiveCallback {
         if !callback.signed {
             return Ok(());
         }
-        if self.engine.store.keep_orphan(entry(provider, &callback)).await? {
+        if self.engine.orders.keep_unknown_callback(entry(provider, &callback)).await? {
             tracing::error!(system = %provider, number = %callback.number,
                 "a callback about a number that we never gave");
         }

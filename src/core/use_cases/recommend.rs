@@ -1,5 +1,5 @@
 //! Recommend: an empty list, marked as degraded, when nobody can tell. It was agreed beforehand that
-//! a shop without hints is better than a shop that waits for them.
+//! a shop without recommendations is better than a shop that waits for them.
 
 use crate::core::domain::ids::CustomerId;
 use crate::core::domain::unavailable::{Cause, System};
@@ -41,7 +41,7 @@ impl Recommend {
     ) -> Result<Recommended, RecommendError> {
         let cause = match self.recommendations.get_recommendations(customer, call).await {
             Ok(items) => return Ok(Recommended { items, degraded: false }),
-            Err(fault) => fault.cause,
+            Err(error) => error.cause,
         };
         if self.only_not_executed && matches!(cause, Cause::Unknown(_)) {
             return Err(RecommendError { cause });

@@ -9,9 +9,9 @@ use crate::core::payment::commands::{RefundCommand, RefundDecision};
 use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::TaskState;
 use crate::core::ports::call::Call;
-use crate::core::ports::order_repository::{
-    IdempotencyKey, KeptReply, LoadOptions, Scope, SideWrites, StorageError,
-};
+use crate::core::ports::idempotency::{IdempotencyKey, KeptReply};
+use crate::core::ports::order_repository::{LoadOptions, Scope, SideWrites};
+use crate::core::ports::storage_error::StorageError;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,12 +2,13 @@
 
 use crate::core::domain::ids::OrderId;
 use crate::core::payment::OrderAggregate;
-use crate::core::ports::order_repository::{OrderQuery, OrderStore, Scope, StorageError};
+use crate::core::ports::order_repository::{OrderQuery, OrderRepository, Scope};
+use crate::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct ShowOrder {
-    pub store: Arc<dyn OrderStore>,
+    pub orders: Arc<dyn OrderRepository>,
 }
 
 impl ShowOrder {
@@ -18,7 +19,7 @@ impl ShowOrder {
         id: OrderId,
         scope: &Scope,
     ) -> Result<Option<OrderAggregate>, StorageError> {
-        self.store.aggregate(id, scope).await
+        self.orders.aggregate(id, scope).await
     }
 
     /// Newest first. One more than `limit` is never returned: ask with `limit + 1` to learn whether
@@ -31,6 +32,6 @@ impl ShowOrder {
         query: &OrderQuery,
         scope: &Scope,
     ) -> Result<Vec<OrderAggregate>, StorageError> {
-        self.store.list(query, scope).await
+        self.orders.list(query, scope).await
     }
 }

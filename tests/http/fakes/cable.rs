@@ -1,14 +1,21 @@
 //! A store that can be taken away.
 
+use order_service::adapters::observe::storage_upkeep::{StorageUpkeep, TaskStat};
 use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
 use order_service::core::domain::order::Order;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::Task;
+use order_service::core::ports::idempotency::{
+    IdempotencyKey, IdempotencyStore, KeptReply, KeyedOrder, Placed,
+};
 use order_service::core::ports::order_repository::{
-    ClaimRequest, Claimed, Decide, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder, LoadOptions,
-    OrderQuery, OrderStore, Placed, Scope, StorageError, TaskQuery, TaskStat, TaskView,
+    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope,
+};
+use order_service::core::ports::storage_error::StorageError;
+use order_service::core::ports::task_queue::{
+    ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView,
 };
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -39,7 +46,7 @@ impl Cable {
 }
 
 #[async_trait::async_trait]
-impl OrderStore for Cable {
+impl OrderRepository for Cable {
     async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
         self.check()?;
         self.store.place(order, key).await
@@ -48,11 +55,11 @@ impl OrderStore for Cable {
     async fn change(
         &self,
         id: OrderId,
-        reads: LoadOptions,
+        options: LoadOptions,
         decide: Decide,
     ) -> Result<bool, StorageError> {
         self.check()?;
-        self.store.change(id, reads, decide).await
+        self.store.change(id, options, decide).await
     }
 
     async fn aggregate(
@@ -73,15 +80,6 @@ impl OrderStore for Cable {
         self.store.list(query, scope).await
     }
 
-    async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
-        self.check()?;
-        self.store.task(id, scope).await
-    }
-
-    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
-        self.store.tasks(query).await
-    }
-
     async fn find_order(
         &self,
         provider: Provider,
@@ -91,6 +89,22 @@ impl OrderStore for Cable {
         self.store.find_order(provider, number).await
     }
 
+    async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
+        self.store.keep_unknown_callback(entry).await
+    }
+}
+
+#[async_trait::async_trait]
+impl TaskQueue for Cable {
+    async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
+        self.check()?;
+        self.store.task(id, scope).await
+    }
+
+    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
+        self.store.tasks(query).await
+    }
+
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
         self.store.claim(request).await
     }
@@ -98,29 +112,27 @@ impl OrderStore for Cable {
     async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
         self.store.release_leases(owner).await
     }
+}
 
-    async fn keep_orphan(&self, entry: InboxEntry) -> Result<bool, StorageError> {
-        self.store.keep_orphan(entry).await
-    }
-
-    async fn find_reply(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
+#[async_trait::async_trait]
+impl IdempotencyStore for Cable {
+    async fn find(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
         self.check()?;
         let left = self.early_looks.load(Ordering::Relaxed);
         self.early_looks.store(left.saturating_sub(1), Ordering::Relaxed);
-        if left > 0 { Ok(None) } else { self.store.find_reply(key).await }
+        if left > 0 { Ok(None) } else { self.store.find(key).await }
     }
 
-    async fn keep_reply(
-        &self,
-        key: IdempotencyKey,
-        reply: KeptReply,
-    ) -> Result<bool, StorageError> {
+    async fn keep(&self, key: IdempotencyKey, reply: KeptReply) -> Result<bool, StorageError> {
         if self.unkept.load(Ordering::Relaxed) {
             return Err(StorageError::Unavailable);
         }
-        self.store.keep_reply(key, reply).await
+        self.store.keep(key, reply).await
     }
+}
 
+#[async_trait::async_trait]
+impl StorageUpkeep for Cable {
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
         self.store.task_stats().await
     }

@@ -9,7 +9,7 @@ use order_service::core::domain::money::Money;
 use order_service::core::domain::order::Order;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::order_repository::{IdempotencyKey, KeyedOrder, Placed};
+use order_service::core::ports::idempotency::{IdempotencyKey, KeyedOrder, Placed};
 use order_service::core::use_cases::place_order::NewOrder;
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,7 +4,8 @@ use super::Client;
 use crate::simulation::bank::{Payment, Standing};
 use crate::simulation::instance::Instance;
 use order_service::core::domain::money::Money;
-use order_service::core::ports::order_repository::{IdempotencyKey, Scope};
+use order_service::core::ports::idempotency::IdempotencyKey;
+use order_service::core::ports::order_repository::Scope;
 use order_service::core::use_cases::cancel_order::{CancelError, CancelRequest, Cancellation};
 use order_service::core::use_cases::refund_order::{
     KeyedRefund, RefundError, RefundRequest, Refunding,

@@ -7,9 +7,13 @@ use order_service::core::domain::order::{Order, OrderStatus};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::registration::{Ending, RegistrationState};
 use order_service::core::payment::task::{TaskKind, TaskState};
+use order_service::core::ports::idempotency::{KeyedOrder, Placed};
 use order_service::core::ports::order_repository::{
-    ClaimRequest, Claimed, Decide, KeyedOrder, LoadOptions, OrderStore, Placed, Scope, SideWrites,
-    StorageError, TaskQuery, TaskView, TxContext,
+    Decide, LoadOptions, OrderRepository, Scope, SideWrites, TxContext,
+};
+use order_service::core::ports::storage_error::StorageError;
+use order_service::core::ports::task_queue::{
+    ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView,
 };
 use std::sync::Arc;
 
@@ -47,16 +51,16 @@ impl Mutation {
         &self,
         world: &World,
         id: OrderId,
-        reads: LoadOptions,
+        options: LoadOptions,
         mut decide: Decide,
     ) -> Result<bool, StorageError> {
         let mutant = self.0;
         let wrong: Decide =
-            Box::new(move |aggregate: &mut OrderAggregate, scene: &TxContext| match mutant {
-                Some(Mutant::CallbackBelieved) => believing(aggregate, scene, &mut decide),
-                Some(Mutant::ConfirmTwice) => confirming_twice(aggregate, scene, &mut decide),
-                Some(Mutant::PollForgotten) => forgetting(aggregate, scene, &mut decide),
-                Some(Mutant::RefusedRepeatIsDead) => burying(aggregate, scene, &mut decide),
+            Box::new(move |aggregate: &mut OrderAggregate, context: &TxContext| match mutant {
+                Some(Mutant::CallbackBelieved) => believing(aggregate, context, &mut decide),
+                Some(Mutant::ConfirmTwice) => confirming_twice(aggregate, context, &mut decide),
+                Some(Mutant::PollForgotten) => forgetting(aggregate, context, &mut decide),
+                Some(Mutant::RefusedRepeatIsDead) => burying(aggregate, context, &mut decide),
                 Some(
                     Mutant::FailoverAfterTimeout
                     | Mutant::ResendBeforeGrace
@@ -70,9 +74,9 @@ impl Mutation {
                     | Mutant::LeaseIgnored
                     | Mutant::QueueUnbounded,
                 )
-                | None => decide(aggregate, scene),
+                | None => decide(aggregate, context),
             });
-        world.store.change(id, reads, wrong).await
+        world.store.change(id, options, wrong).await
     }
 
     pub async fn task(
@@ -111,10 +115,10 @@ impl Mutation {
                 TaskQuery { state: Some(TaskState::Running), limit: 10, ..TaskQuery::default() };
             for task in world.store.tasks(&running).await? {
                 let run_out: Decide =
-                    Box::new(move |aggregate: &mut OrderAggregate, scene: &TxContext| {
+                    Box::new(move |aggregate: &mut OrderAggregate, context: &TxContext| {
                         let held =
                             aggregate.tasks.iter_mut().filter_map(|task| task.lease.as_mut());
-                        held.for_each(|lease| lease.until = lease.until.min(scene.now));
+                        held.for_each(|lease| lease.until = lease.until.min(context.now));
                         SideWrites::default()
                     });
                 world.store.change(task.order_id, LoadOptions::Aggregate, run_out).await?;
@@ -124,9 +128,13 @@ impl Mutation {
     }
 }
 
-fn believing(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> SideWrites {
+fn believing(
+    aggregate: &mut OrderAggregate,
+    context: &TxContext,
+    decide: &mut Decide,
+) -> SideWrites {
     let before: Vec<bool> = aggregate.registrations.iter().map(|r| r.sync_requested()).collect();
-    let also = decide(aggregate, scene);
+    let writes = decide(aggregate, context);
     let mut sync_requested = false;
     for (was, registration) in before.iter().zip(&mut aggregate.registrations) {
         if registration.sync_requested() && !was && registration.state == RegistrationState::Live {
@@ -137,20 +145,20 @@ fn believing(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Dec
     if sync_requested {
         aggregate.order.status = OrderStatus::Paid;
     }
-    also
+    writes
 }
 
 /// What a check outside the transaction does: the confirm sees the order as it was before.
 fn confirming_twice(
     aggregate: &mut OrderAggregate,
-    scene: &TxContext,
+    context: &TxContext,
     decide: &mut Decide,
 ) -> SideWrites {
     let mut trial = aggregate.clone();
-    let also = decide(&mut trial, scene);
+    let writes = decide(&mut trial, context);
     if trial != *aggregate || aggregate.order.status != OrderStatus::Registering {
         *aggregate = trial;
-        return also;
+        return writes;
     }
     let mut masked = aggregate.clone();
     masked.order.status = OrderStatus::New;
@@ -166,35 +174,35 @@ fn confirming_twice(
             task.lease = None;
         }
     }
-    let also = decide(&mut masked, scene);
+    let writes = decide(&mut masked, context);
     if masked.registrations.len() > aggregate.registrations.len() {
         *aggregate = masked;
     }
-    also
+    writes
 }
 
 fn forgetting(
     aggregate: &mut OrderAggregate,
-    scene: &TxContext,
+    context: &TxContext,
     decide: &mut Decide,
 ) -> SideWrites {
     let known: Vec<TaskId> = aggregate.tasks.iter().map(|task| task.id).collect();
-    let also = decide(aggregate, scene);
+    let writes = decide(aggregate, context);
     let sync_requested =
         aggregate.registrations.iter().any(|registration| registration.sync_requested());
     aggregate.tasks.retain(|task| {
         sync_requested || task.kind != TaskKind::SyncPayment || known.contains(&task.id)
     });
-    also
+    writes
 }
 
-fn burying(aggregate: &mut OrderAggregate, scene: &TxContext, decide: &mut Decide) -> SideWrites {
-    let also = decide(aggregate, scene);
+fn burying(aggregate: &mut OrderAggregate, context: &TxContext, decide: &mut Decide) -> SideWrites {
+    let writes = decide(aggregate, context);
     for registration in &mut aggregate.registrations {
         if registration.evidence == "refused_again" {
             registration.state = RegistrationState::Dead;
             registration.ending = Some(Ending::Refused);
         }
     }
-    also
+    writes
 }

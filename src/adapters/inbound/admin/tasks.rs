@@ -15,7 +15,8 @@ use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::payment::operator::OperatorFinding;
 use crate::core::payment::task::{Task, TaskState};
-use crate::core::ports::order_repository::{Scope, TaskQuery};
+use crate::core::ports::order_repository::Scope;
+use crate::core::ports::task_queue::TaskQuery;
 use crate::core::use_cases::operate_tasks::Operation;
 use axum::extract::State;
 use axum::response::Response;
@@ -132,7 +133,7 @@ async fn operate(
             reason = reason.as_deref(),
             "an operator decided about a task"
         );
-        let view = desk.operate_tasks.engine.store.task(id, &Scope::Anyone).await?;
+        let view = desk.operate_tasks.engine.queue.task(id, &Scope::Anyone).await?;
         let task = view.ok_or(Problem::new(Code::TaskNotFound))?.task;
         Ok(json(StatusCode::OK, &shown(&task, &visit)))
     };

@@ -14,7 +14,7 @@ use crate::adapters::inbound::http_kit::violations::At;
 use crate::core::domain::ids::ProductId;
 use crate::core::domain::order::Order;
 use crate::core::ports::events::{Event, IdempotencyResult};
-use crate::core::ports::order_repository::{IdempotencyKey, KeptReply, KeyedOrder, Placed};
+use crate::core::ports::idempotency::{IdempotencyKey, KeptReply, KeyedOrder, Placed};
 use crate::core::use_cases::place_order::{NewOrder, PlaceOrderError};
 use axum::extract::State;
 use axum::response::Response;
@@ -71,7 +71,7 @@ async fn place_once(
     visit: RequestContext,
 ) -> Result<Response, Problem> {
     let services = &app.services;
-    if let Some(kept) = services.store.find_reply(&claim.key).await? {
+    if let Some(kept) = services.idempotency.find(&claim.key).await? {
         return Ok(replay(claim.same(kept, &*services.events)?));
     }
     let keyed = KeyedOrder {
@@ -89,11 +89,11 @@ async fn place_once(
             services.events.record(&Event::Idempotency(IdempotencyResult::New));
             let (status, body) = (problem.status.as_u16(), problem.body(visit.setting()));
             let reply = KeptReply { fingerprint: claim.fingerprint, status, body };
-            if services.store.keep_reply(claim.key.clone(), reply).await? {
+            if services.idempotency.keep(claim.key.clone(), reply).await? {
                 return Err(problem);
             }
             // Another instance was quicker with the same key.
-            let kept = services.store.find_reply(&claim.key).await?;
+            let kept = services.idempotency.find(&claim.key).await?;
             let kept = kept.map(|kept| claim.same(kept, &*services.events)).transpose()?;
             kept.map(replay).ok_or(problem)
         }

@@ -7,7 +7,7 @@ use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::core::ports::events::{Event, Events, IdempotencyResult};
-use crate::core::ports::order_repository::{IdempotencyKey, KeptReply};
+use crate::core::ports::idempotency::{IdempotencyKey, KeptReply};
 use axum::extract::FromRequestParts;
 use axum::response::Response;
 use http::header::CONTENT_TYPE;

@@ -20,7 +20,8 @@ use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::{Currency, Money};
 use crate::core::payment::task::TaskState;
 use crate::core::ports::events::{Event, IdempotencyResult};
-use crate::core::ports::order_repository::{IdempotencyKey, KeptReply, Scope};
+use crate::core::ports::idempotency::{IdempotencyKey, KeptReply};
+use crate::core::ports::order_repository::Scope;
 use crate::core::use_cases::refund_order::{KeyedRefund, RefundRequest, Refunding, RenderRefund};
 use axum::extract::State;
 use axum::response::Response;
@@ -158,7 +159,7 @@ async fn refund_once(
             let (fingerprint, status) = (claim.fingerprint, ok.as_u16());
             let reply = KeptReply { fingerprint, status, body: body.clone() };
             // If this is not kept, a repeat is answered by the task itself.
-            let _ = app.services.store.keep_reply(outcome, reply).await;
+            let _ = app.services.idempotency.keep(outcome, reply).await;
             Ok(json_bytes(ok, body))
         }
         Ok(Refunding::Queued { task_id, retry_after }) => {
@@ -193,17 +194,17 @@ async fn known(
     claim: &Claim,
     outcome: &IdempotencyKey,
 ) -> Result<Option<Response>, Problem> {
-    let (store, events) = (&app.services.store, &*app.services.events);
-    if let Some(kept) = store.find_reply(outcome).await? {
+    let (keys, events) = (&app.services.idempotency, &*app.services.events);
+    if let Some(kept) = keys.find(outcome).await? {
         return Ok(Some(replayed(claim.same(kept, events)?)));
     }
-    let Some(kept) = store.find_reply(&claim.key).await? else { return Ok(None) };
+    let Some(kept) = keys.find(&claim.key).await? else { return Ok(None) };
     let kept = claim.same(kept, events)?;
     let body: Value = serde_json::from_slice(&kept.body).unwrap_or_default();
     let Some(task) = body["task_id"].as_i64().and_then(TaskId::from_i64) else {
         return Ok(Some(replayed(kept)));
     };
-    let view = store.task(task, &wanted.scope).await?;
+    let view = app.services.queue.task(task, &wanted.scope).await?;
     match view.map(|view| view.task.state) {
         Some(TaskState::Succeeded) => {
             present_order(app, wanted.order_id, &wanted.scope).await.map(mark_replayed).map(Some)

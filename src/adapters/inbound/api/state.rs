@@ -10,7 +10,8 @@ use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::observe::traffic::Traffic;
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::Events;
-use crate::core::ports::order_repository::OrderStore;
+use crate::core::ports::idempotency::IdempotencyStore;
+use crate::core::ports::task_queue::TaskQueue;
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
 use crate::core::use_cases::place_order::PlaceOrder;
@@ -44,7 +45,8 @@ pub struct UseCases {
 #[derive(Debug)]
 pub struct Services {
     /// For the replies that idempotency keys stand for.
-    pub store: Arc<dyn OrderStore>,
+    pub idempotency: Arc<dyn IdempotencyStore>,
+    pub queue: Arc<dyn TaskQueue>,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
     pub events: Arc<dyn Events>,

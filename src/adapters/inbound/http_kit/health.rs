@@ -4,11 +4,11 @@
 
 use crate::adapters::inbound::http_kit::body::json;
 use crate::adapters::inbound::http_kit::limits::Lifecycle;
+use crate::adapters::observe::storage_upkeep::StorageUpkeep;
 use crate::adapters::observe::systems::{
     BreakerMode, BreakerState, Probed, SystemControl, SystemHealth,
 };
 use crate::adapters::observe::traffic::Traffic;
-use crate::core::ports::order_repository::OrderStore;
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
@@ -30,7 +30,7 @@ const SHUTDOWN: &str = "shutdown";
 /// What readiness looks at.
 #[derive(Debug)]
 pub struct Readiness {
-    pub store: Arc<dyn OrderStore>,
+    pub database: Arc<dyn StorageUpkeep>,
     pub lifecycle: Arc<Lifecycle>,
     pub systems: Vec<Arc<dyn SystemControl>>,
     pub probes: Vec<Arc<dyn SystemHealth>>,
@@ -115,7 +115,7 @@ pub async fn ready(State(readiness): State<Arc<Readiness>>) -> Response {
 
 impl Readiness {
     async fn look(&self) -> BTreeMap<&'static str, CheckBody> {
-        let database = matches!(timeout(PING_LIMIT, self.store.ping()).await, Ok(Ok(())));
+        let database = matches!(timeout(PING_LIMIT, self.database.ping()).await, Ok(Ok(())));
         let mut checks = BTreeMap::from([
             (DATABASE, CheckBody::own(database)),
             (SHUTDOWN, CheckBody::own(!self.lifecycle.is_stopping())),

@@ -1,6 +1,6 @@
 //! What nobody needs any more goes, a small batch at a time.
 
-use crate::core::ports::order_repository::OrderStore;
+use crate::adapters::observe::storage_upkeep::StorageUpkeep;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -15,7 +15,7 @@ const KEYS: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug)]
 pub struct Housekeeping {
-    pub store: Arc<dyn OrderStore>,
+    pub database: Arc<dyn StorageUpkeep>,
     /// `TASK_RETENTION`.
     pub retention: Duration,
     pub stop: CancellationToken,
@@ -29,11 +29,11 @@ impl Housekeeping {
                 () = self.stop.cancelled() => return,
                 () = sleep(pause) => {}
             }
-            pause = match self.store.prune(self.retention, KEYS).await {
+            pause = match self.database.prune(self.retention, KEYS).await {
                 Ok(0) => SWEEP,
                 Ok(_) => BREATH,
-                Err(fault) => {
-                    tracing::warn!(%fault, "old rows cannot be removed");
+                Err(error) => {
+                    tracing::warn!(%error, "old rows cannot be removed");
                     SWEEP
                 }
             };

@@ -10,7 +10,8 @@ use crate::adapters::observe::spans;
 use crate::core::domain::provider::Provider;
 use crate::core::engine::Engine;
 use crate::core::ports::events::{Event, Events};
-use crate::core::ports::order_repository::{Claimed, Hint, StorageError};
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::{Claimed, Wakeup};
 use crate::core::ports::trace::TraceParent;
 use lanes::Lanes;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ impl Worker {
     /// Claims and runs until it is stopped; runs that have begun go on in the tracker.
     pub async fn run(self) {
         let lanes = Arc::new(Lanes::new(self.workers, self.engine.gateway.providers().collect()));
-        let mut hints = 0;
+        let mut wakeups = 0;
         while !self.stop.is_cancelled() {
             let found = self.claim_round(&lanes).await;
             if found {
@@ -56,7 +57,7 @@ impl Worker {
                 biased;
                 () = self.stop.cancelled() => break,
                 () = self.engine.watch.due() => {}
-                seen = self.engine.store.sync_requested(Hint::TaskDue, hints) => hints = seen,
+                seen = self.engine.queue.wakeup(Wakeup::TaskDue, wakeups) => wakeups = seen,
                 () = lanes.freed() => {}
                 () = sleep(self.pause()) => {}
             }

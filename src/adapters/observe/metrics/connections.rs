@@ -3,7 +3,7 @@
 
 use super::Metrics;
 use super::families::Families;
-use crate::core::ports::order_repository::{Connections, OrderStore};
+use crate::adapters::observe::storage_upkeep::{Connections, StorageUpkeep};
 use prometheus::IntGaugeVec;
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Pool {
     count: IntGaugeVec,
     pending: IntGaugeVec,
-    store: OnceLock<Arc<dyn OrderStore>>,
+    store: OnceLock<Arc<dyn StorageUpkeep>>,
 }
 
 impl Pool {
@@ -50,7 +50,7 @@ impl Pool {
 
 impl Metrics {
     /// Shows this store's connections at every scrape from now on; a second store is not watched.
-    pub fn watch_connections(&self, store: Arc<dyn OrderStore>) {
+    pub fn watch_connections(&self, store: Arc<dyn StorageUpkeep>) {
         let _ = self.pool.store.set(store);
     }
 }

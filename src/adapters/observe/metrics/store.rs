@@ -1,17 +1,23 @@
-//! How long the storage takes: a wrapper round the one storage port, because storage itself knows no
-//! metrics and every engine behind the port is to be measured alike.
+//! How long the storage takes: a wrapper round its ports, because storage itself knows no metrics and
+//! every database behind the ports is to be measured alike.
 
 use super::Metrics;
 use super::families::{DB, Families};
+use crate::adapters::observe::storage_upkeep::{Connections, StorageUpkeep, TaskStat};
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::Task;
+use crate::core::ports::idempotency::{
+    IdempotencyKey, IdempotencyStore, KeptReply, KeyedOrder, Placed,
+};
 use crate::core::ports::order_repository::{
-    ClaimRequest, Claimed, Connections, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply,
-    KeyedOrder, LoadOptions, OrderQuery, OrderStore, Placed, Scope, StorageError, TaskQuery,
-    TaskStat, TaskView,
+    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope,
+};
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::{
+    ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView, Wakeup,
 };
 use prometheus::HistogramVec;
 use std::sync::Arc;
@@ -20,7 +26,7 @@ use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-/// What is asked of the storage: the methods of its port, with the table that each is mostly about.
+/// What is asked of the storage, by the words of the metric, with the table that each is mostly about.
 pub const DB_OPERATIONS: [(&str, &str); 14] = [
     ("place", "orders"),
     ("change", "orders"),
@@ -59,17 +65,17 @@ impl Store {
 }
 
 /// The storage, with every operation timed.
-#[derive(Debug, Clone)]
-pub struct MeteredStore {
-    store: Arc<dyn OrderStore>,
+#[derive(Debug)]
+pub struct MeteredStore<S: ?Sized> {
+    store: Arc<S>,
     metrics: Arc<Metrics>,
     /// OpenTelemetry's word for the database.
     system: &'static str,
 }
 
-impl MeteredStore {
+impl<S: ?Sized> MeteredStore<S> {
     #[must_use]
-    pub fn new(store: Arc<dyn OrderStore>, metrics: Arc<Metrics>, system: &'static str) -> Self {
+    pub const fn new(store: Arc<S>, metrics: Arc<Metrics>, system: &'static str) -> Self {
         Self { store, metrics, system }
     }
 
@@ -86,9 +92,7 @@ impl MeteredStore {
         self.metrics.db_operation(operation, result.as_ref().err(), begun.elapsed());
         result
     }
-}
 
-impl MeteredStore {
     /// Only inside somebody's trace: a worker's look for due tasks each second makes none. Only for
     /// the exporter, which asks for more than the log does.
     fn span_of(&self, operation: &str) -> Span {
@@ -133,7 +137,7 @@ impl Metrics {
 }
 
 #[async_trait::async_trait]
-impl OrderStore for MeteredStore {
+impl<S: OrderRepository + ?Sized> OrderRepository for MeteredStore<S> {
     async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
         self.timed("place", self.store.place(order, key)).await
     }
@@ -141,10 +145,10 @@ impl OrderStore for MeteredStore {
     async fn change(
         &self,
         id: OrderId,
-        reads: LoadOptions,
+        options: LoadOptions,
         decide: Decide,
     ) -> Result<bool, StorageError> {
-        self.timed("change", self.store.change(id, reads, decide)).await
+        self.timed("change", self.store.change(id, options, decide)).await
     }
 
     async fn aggregate(
@@ -163,20 +167,27 @@ impl OrderStore for MeteredStore {
         self.timed("list", self.store.list(query, scope)).await
     }
 
-    async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
-        self.timed("task", self.store.task(id, scope)).await
-    }
-
-    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
-        self.timed("tasks", self.store.tasks(query)).await
-    }
-
     async fn find_order(
         &self,
         provider: Provider,
         number: &ProviderNumber,
     ) -> Result<Option<OrderId>, StorageError> {
         self.timed("find_order", self.store.find_order(provider, number)).await
+    }
+
+    async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
+        self.timed("keep_orphan", self.store.keep_unknown_callback(entry)).await
+    }
+}
+
+#[async_trait::async_trait]
+impl<S: TaskQueue + ?Sized> TaskQueue for MeteredStore<S> {
+    async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
+        self.timed("task", self.store.task(id, scope)).await
+    }
+
+    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
+        self.timed("tasks", self.store.tasks(query)).await
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
@@ -187,22 +198,24 @@ impl OrderStore for MeteredStore {
         self.timed("release_leases", self.store.release_leases(owner)).await
     }
 
-    async fn keep_orphan(&self, entry: InboxEntry) -> Result<bool, StorageError> {
-        self.timed("keep_orphan", self.store.keep_orphan(entry)).await
+    async fn wakeup(&self, wakeup: Wakeup, seen: u64) -> u64 {
+        self.store.wakeup(wakeup, seen).await
+    }
+}
+
+#[async_trait::async_trait]
+impl<S: IdempotencyStore + ?Sized> IdempotencyStore for MeteredStore<S> {
+    async fn find(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
+        self.timed("find_reply", self.store.find(key)).await
     }
 
-    async fn find_reply(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
-        self.timed("find_reply", self.store.find_reply(key)).await
+    async fn keep(&self, key: IdempotencyKey, reply: KeptReply) -> Result<bool, StorageError> {
+        self.timed("keep_reply", self.store.keep(key, reply)).await
     }
+}
 
-    async fn keep_reply(
-        &self,
-        key: IdempotencyKey,
-        reply: KeptReply,
-    ) -> Result<bool, StorageError> {
-        self.timed("keep_reply", self.store.keep_reply(key, reply)).await
-    }
-
+#[async_trait::async_trait]
+impl<S: StorageUpkeep + ?Sized> StorageUpkeep for MeteredStore<S> {
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
         self.timed("task_stats", self.store.task_stats()).await
     }
@@ -217,9 +230,5 @@ impl OrderStore for MeteredStore {
 
     fn connections(&self) -> Connections {
         self.store.connections()
-    }
-
-    async fn sync_requested(&self, hint: Hint, seen: u64) -> u64 {
-        self.store.sync_requested(hint, seen).await
     }
 }

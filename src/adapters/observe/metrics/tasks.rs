@@ -4,9 +4,9 @@
 use super::Metrics;
 use super::families::{AGE, Families};
 use super::labels::{Label, task_endings};
+use crate::adapters::observe::storage_upkeep::{StorageUpkeep, TaskStat};
 use crate::core::payment::task::{TaskKind, TaskState};
 use crate::core::ports::events::StepOutcome;
-use crate::core::ports::order_repository::{OrderStore, TaskStat};
 use prometheus::{Gauge, GaugeVec, HistogramVec, IntCounterVec, IntGaugeVec};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Mutex;
@@ -108,12 +108,12 @@ impl Tasks {
 impl Metrics {
     /// Call before [`Metrics::render`]. Never waits for another's query, nor longer than two seconds
     /// for its own; when the storage does not answer the last numbers stay, and that is counted.
-    pub async fn refresh_tasks(&self, store: &dyn OrderStore) {
+    pub async fn refresh_tasks(&self, storage: &dyn StorageUpkeep) {
         let Ok(mut asked) = self.tasks.asked.try_lock() else { return };
         if asked.is_some_and(|moment| moment.elapsed() < REFRESH) {
             return;
         }
-        match timeout(LONGEST_QUERY, store.task_stats()).await {
+        match timeout(LONGEST_QUERY, storage.task_stats()).await {
             Ok(Ok(stats)) => self.tasks.show(&stats),
             Ok(Err(_)) | Err(_) => self.app.error("task_stats_failed"),
         }

@@ -2,26 +2,26 @@
 //! the core writes plain code and storage writes only what differs.
 
 use super::invariants::{APPEND_ONLY, VERSION};
-use super::wakeups::News;
+use super::wakeups::WakeupSet;
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
 use crate::core::payment::task::{Task, TaskState};
-use crate::core::ports::order_repository::StorageError;
+use crate::core::ports::storage_error::StorageError;
 
 /// New and changed rows, with their versions and times raised, in the order in which they must be
 /// written: what leaves a unique index goes before what enters it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Changes {
+pub struct ChangedRows {
     pub order: Order,
     pub registrations: Vec<Registration>,
     pub refunds: Vec<Refund>,
     pub tasks: Vec<Task>,
 }
 
-impl Changes {
+impl ChangedRows {
     /// `None` when nothing differs; `updated_at` and versions are storage's own and do not count.
     ///
     /// # Errors
@@ -51,8 +51,8 @@ impl Changes {
         Ok(Some(Self { order, registrations, refunds, tasks }))
     }
 
-    pub fn news(&self, now: Timestamp) -> News {
-        News {
+    pub fn wakeups(&self, now: Timestamp) -> WakeupSet {
+        WakeupSet {
             due: self
                 .tasks
                 .iter()

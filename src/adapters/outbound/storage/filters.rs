@@ -2,8 +2,17 @@
 //! index fits; parameters keep their numbers whichever terms are there.
 
 use crate::core::domain::ids::OrderId;
-use crate::core::ports::order_repository::{OrderQuery, Scope, TaskQuery};
+use crate::core::ports::order_repository::{OrderQuery, Scope};
+use crate::core::ports::task_queue::TaskQuery;
 use uuid::Uuid;
+
+/// The only customer whose rows may be read.
+pub fn only_customer(scope: &Scope) -> Option<String> {
+    match scope {
+        Scope::Anyone => None,
+        Scope::Only(customer) => Some(customer.as_str().to_owned()),
+    }
+}
 
 #[derive(Debug)]
 pub struct OrderFilter {

@@ -1,7 +1,7 @@
 //! The rules that hold whatever the code does, by the name of their index or check. A decision that
 //! runs into one was wrong: it is rolled back, and the name tells which rule it would have broken.
 
-use crate::core::ports::order_repository::StorageError;
+use crate::core::ports::storage_error::StorageError;
 
 pub const ONE_ALIVE: &str = "registrations_one_alive";
 pub const ONE_NUMBER: &str = "registrations_one_number";

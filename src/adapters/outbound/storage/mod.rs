@@ -1,7 +1,7 @@
-//! Where orders live: SQLite for one instance, PostgreSQL for many, memory for tests, behind one port.
-//! The scheme of the URL chooses; a contract suite (tests/storage_contract.rs) holds all to the same.
+//! Where orders live: SQLite for one instance, PostgreSQL for many, memory for tests, behind the same
+//! ports. The scheme of the URL chooses; a contract suite (tests/storage_contract) holds all to the same.
 
-mod deciding;
+mod decision;
 mod diff;
 mod filters;
 mod invariants;
@@ -19,11 +19,20 @@ pub use migrations::migrate;
 pub use postgres::PgStore;
 pub use sqlite::SqliteStore;
 
+use crate::adapters::observe::storage_upkeep::StorageUpkeep;
 use crate::core::payment::task::{Reason, Task, TaskKind, TaskState};
 use crate::core::ports::clock::Clock;
-use crate::core::ports::order_repository::{OrderStore, StorageError};
+use crate::core::ports::idempotency::IdempotencyStore;
+use crate::core::ports::order_repository::OrderRepository;
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::TaskQueue;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// All that is asked of a database: what the core needs, and what the operator does.
+pub trait Store: OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep {}
+
+impl<S: OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep> Store for S {}
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -83,7 +92,7 @@ pub fn system_name(url: &str) -> Result<&'static str, ConnectError> {
 ///
 /// # Errors
 /// An unknown scheme, or the database cannot be reached.
-pub async fn connect(url: &str, settings: Settings) -> Result<Arc<dyn OrderStore>, ConnectError> {
+pub async fn connect(url: &str, settings: Settings) -> Result<Arc<dyn Store>, ConnectError> {
     match Dialect::of(url)? {
         Dialect::Sqlite => Ok(Arc::new(SqliteStore::connect(url, settings).await?)),
         Dialect::Postgres => Ok(Arc::new(PgStore::connect(url, settings).await?)),
@@ -91,7 +100,7 @@ pub async fn connect(url: &str, settings: Settings) -> Result<Arc<dyn OrderStore
 }
 
 /// How many rows of a table one pruning removes: a small transaction, so that nobody waits for it.
-const PRUNE_BATCH: usize = 500;
+const PRUNE_BATCH: u16 = 500;
 
 /// The key of a reply was taken by a concurrent request while this one decided. Nothing was done;
 /// repeated, the request finds the other's reply.

@@ -1,7 +1,7 @@
 //! A pool of connections that also knows how many callers wait for one: sqlx counts only the
 //! connections, and an exhausted pool shows first in its queue.
 
-use crate::core::ports::order_repository::Connections;
+use crate::adapters::observe::storage_upkeep::Connections;
 use sqlx::pool::PoolConnection;
 use sqlx::{Database, Pool};
 use std::sync::Arc;

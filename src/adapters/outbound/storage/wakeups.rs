@@ -1,13 +1,13 @@
-//! Hints of one process: counters that anyone can wait on without missing a step. Waiters are woken
+//! Wake-ups of one process: counters that anyone can wait on without missing a step. Waiters are woken
 //! in the order in which they came (tokio's `watch` draws lots), so that a simulated run replays.
 
-use crate::core::ports::order_repository::Hint;
+use crate::core::ports::task_queue::Wakeup;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 #[derive(Debug, Default)]
-pub struct Hints {
+pub struct Wakeups {
     due: Counter,
     finished: Counter,
 }
@@ -18,34 +18,34 @@ struct Counter {
     bell: Notify,
 }
 
-/// What a commit is to hint at.
+/// Whom a commit wakes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct News {
+pub struct WakeupSet {
     pub due: bool,
     pub finished: bool,
 }
 
-impl News {
+impl WakeupSet {
     pub fn join(&mut self, other: Self) {
         self.due |= other.due;
         self.finished |= other.finished;
     }
 }
 
-impl Hints {
-    pub fn tell(&self, news: News) {
-        if news.due {
+impl Wakeups {
+    pub fn wake(&self, set: WakeupSet) {
+        if set.due {
             self.due.raise();
         }
-        if news.finished {
+        if set.finished {
             self.finished.raise();
         }
     }
 
-    pub async fn wait(&self, hint: Hint, seen: u64) -> u64 {
-        match hint {
-            Hint::TaskDue => self.due.wait(seen).await,
-            Hint::TaskFinished => self.finished.wait(seen).await,
+    pub async fn wait(&self, wakeup: Wakeup, seen: u64) -> u64 {
+        match wakeup {
+            Wakeup::TaskDue => self.due.wait(seen).await,
+            Wakeup::TaskFinished => self.finished.wait(seen).await,
         }
     }
 }

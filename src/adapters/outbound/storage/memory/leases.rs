@@ -1,11 +1,12 @@
 //! Leases, gauges and pruning of the memory store: what walks over all tasks.
 
 use super::state::State;
+use crate::adapters::observe::storage_upkeep::TaskStat;
 use crate::adapters::outbound::storage::PRUNE_BATCH;
 use crate::core::domain::ids::{InstanceId, TaskId};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::task::{Lease, Task, TaskKind, TaskState};
-use crate::core::ports::order_repository::{ClaimRequest, Claimed, TaskStat};
+use crate::core::ports::task_queue::{ClaimRequest, Claimed};
 
 impl State {
     pub fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Vec<Claimed> {
@@ -87,7 +88,7 @@ impl State {
             task.state.is_final() && task.state != TaskState::Review && task.updated_at < tasks
         };
         let gone: Vec<TaskId> =
-            self.tasks.values().filter(old).map(|task| task.id).take(PRUNE_BATCH).collect();
+            self.tasks.values().filter(old).map(|task| task.id).take(PRUNE_BATCH.into()).collect();
         for id in &gone {
             self.tasks.remove(id);
         }

@@ -4,17 +4,23 @@
 mod leases;
 mod state;
 
-use super::wakeups::{Hints, News};
+use super::wakeups::{WakeupSet, Wakeups};
+use crate::adapters::observe::storage_upkeep::{StorageUpkeep, TaskStat};
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::Task;
 use crate::core::ports::clock::Clock;
+use crate::core::ports::idempotency::{
+    IdempotencyKey, IdempotencyStore, KeptReply, KeyedOrder, Placed,
+};
 use crate::core::ports::order_repository::{
-    AuditEntry, ClaimRequest, Claimed, Decide, Hint, IdempotencyKey, InboxEntry, KeptReply,
-    KeyedOrder, LoadOptions, OrderQuery, OrderStore, Placed, Scope, StorageError, TaskQuery,
-    TaskStat, TaskView,
+    AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope,
+};
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::{
+    ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView, Wakeup,
 };
 use state::State;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,13 +30,13 @@ use std::time::Duration;
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
-    hints: Hints,
+    wakeups: Wakeups,
 }
 
 impl MemoryStore {
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Mutex::default(), hints: Hints::default() }
+        Self { clock, state: Mutex::default(), wakeups: Wakeups::default() }
     }
 
     /// What operators did, oldest first.
@@ -52,7 +58,7 @@ impl MemoryStore {
 }
 
 #[async_trait::async_trait]
-impl OrderStore for MemoryStore {
+impl OrderRepository for MemoryStore {
     async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
         self.state().place(order, key, self.clock.now())
     }
@@ -60,12 +66,12 @@ impl OrderStore for MemoryStore {
     async fn change(
         &self,
         id: OrderId,
-        reads: LoadOptions,
+        options: LoadOptions,
         mut decide: Decide,
     ) -> Result<bool, StorageError> {
-        let news = self.state().change(id, reads, &mut decide, self.clock.now())?;
-        self.hints.tell(news.unwrap_or_default());
-        Ok(news.is_some())
+        let wakeups = self.state().change(id, options, &mut decide, self.clock.now())?;
+        self.wakeups.wake(wakeups.unwrap_or_default());
+        Ok(wakeups.is_some())
     }
 
     async fn aggregate(
@@ -85,14 +91,6 @@ impl OrderStore for MemoryStore {
         Ok(self.state().list(query, scope))
     }
 
-    async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
-        Ok(self.state().task(id, scope))
-    }
-
-    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
-        Ok(self.state().tasks(query))
-    }
-
     async fn find_order(
         &self,
         provider: Provider,
@@ -101,36 +99,53 @@ impl OrderStore for MemoryStore {
         Ok(self.state().numbers.get(&(provider, number.clone())).copied())
     }
 
+    async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
+        Ok(self.state().keep_callback(entry))
+    }
+}
+
+#[async_trait::async_trait]
+impl TaskQueue for MemoryStore {
+    async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
+        Ok(self.state().task(id, scope))
+    }
+
+    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
+        Ok(self.state().tasks(query))
+    }
+
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
         Ok(self.state().claim(request, self.clock.now()))
     }
 
     async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
         let released = self.state().release_leases(owner, self.clock.now());
-        self.hints.tell(News { due: released > 0, finished: false });
+        self.wakeups.wake(WakeupSet { due: released > 0, finished: false });
         Ok(released)
     }
 
-    async fn keep_orphan(&self, entry: InboxEntry) -> Result<bool, StorageError> {
-        Ok(self.state().keep_callback(entry))
+    async fn wakeup(&self, wakeup: Wakeup, seen: u64) -> u64 {
+        self.wakeups.wait(wakeup, seen).await
     }
+}
 
-    async fn find_reply(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
+#[async_trait::async_trait]
+impl IdempotencyStore for MemoryStore {
+    async fn find(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
         Ok(self.state().replies.get(key).map(|(reply, _)| reply.clone()))
     }
 
-    async fn keep_reply(
-        &self,
-        key: IdempotencyKey,
-        reply: KeptReply,
-    ) -> Result<bool, StorageError> {
+    async fn keep(&self, key: IdempotencyKey, reply: KeptReply) -> Result<bool, StorageError> {
         let now = self.clock.now();
         let mut state = self.state();
         let kept = !state.replies.contains_key(&key);
         state.replies.entry(key).or_insert((reply, now));
         Ok(kept)
     }
+}
 
+#[async_trait::async_trait]
+impl StorageUpkeep for MemoryStore {
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
         Ok(self.state().task_stats(self.clock.now()))
     }
@@ -142,9 +157,5 @@ impl OrderStore for MemoryStore {
 
     async fn ping(&self) -> Result<(), StorageError> {
         Ok(())
-    }
-
-    async fn sync_requested(&self, hint: Hint, seen: u64) -> u64 {
-        self.hints.wait(hint, seen).await
     }
 }

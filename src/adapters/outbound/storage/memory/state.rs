@@ -1,10 +1,10 @@
 //! The tables of the memory store, as ordered maps: the same seed gives the same order of everything.
 
-use crate::adapters::outbound::storage::diff::Changes;
+use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::{
     FRESH_ID, LEASE, ONE_ALIVE, ONE_NUMBER, ONE_UNFINISHED,
 };
-use crate::adapters::outbound::storage::wakeups::News;
+use crate::adapters::outbound::storage::wakeups::WakeupSet;
 use crate::adapters::outbound::storage::{KEY_TAKEN, is_waiting};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::Order;
@@ -14,10 +14,12 @@ use crate::core::payment::OrderAggregate;
 use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
 use crate::core::payment::task::{Task, TaskState};
+use crate::core::ports::idempotency::{IdempotencyKey, KeptReply, KeyedOrder, Placed};
 use crate::core::ports::order_repository::{
-    AuditEntry, Decide, IdempotencyKey, InboxEntry, KeptReply, KeyedOrder, LoadOptions, OrderQuery,
-    Placed, Scope, SideWrites, StorageError, TaskQuery, TaskView, TxContext,
+    AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, Scope, SideWrites, TxContext,
 };
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::{TaskQuery, TaskView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Debug)]
@@ -65,30 +67,30 @@ impl State {
     pub fn change(
         &mut self,
         id: OrderId,
-        reads: LoadOptions,
+        options: LoadOptions,
         decide: &mut Decide,
         now: Timestamp,
-    ) -> Result<Option<News>, StorageError> {
+    ) -> Result<Option<WakeupSet>, StorageError> {
         let Some(loaded) = self.aggregate(id) else { return Ok(None) };
-        let waiting = match reads {
+        let waiting = match options {
             LoadOptions::Aggregate => None,
             LoadOptions::QueueLength { up_to } => Some(self.waiting(id).min(up_to)),
         };
         let mut decided = loaded.clone();
-        let also = decide(&mut decided, &TxContext { now, waiting });
-        let changes = Changes::between(&loaded, decided, now)?;
+        let writes = decide(&mut decided, &TxContext { now, waiting });
+        let changes = ChangedRows::between(&loaded, decided, now)?;
         if let Some(changes) = &changes {
             self.check(changes)?;
         }
-        if also.reply.as_ref().is_some_and(|(key, _)| self.replies.contains_key(key)) {
+        if writes.reply.as_ref().is_some_and(|(key, _)| self.replies.contains_key(key)) {
             return Err(KEY_TAKEN);
         }
-        self.keep(also, now);
+        self.keep_side_writes(writes, now);
         Ok(Some(changes.map(|changes| self.save(changes, now)).unwrap_or_default()))
     }
 
     /// The unique indexes and checks of the databases.
-    fn check(&self, changes: &Changes) -> Result<(), StorageError> {
+    fn check(&self, changes: &ChangedRows) -> Result<(), StorageError> {
         let id = changes.order.id;
         let stored = self.orders.get(&id).map_or(&[][..], |stored| &stored.registrations);
         let changed =
@@ -124,8 +126,8 @@ impl State {
         Ok(())
     }
 
-    fn save(&mut self, changes: Changes, now: Timestamp) -> News {
-        let news = changes.news(now);
+    fn save(&mut self, changes: ChangedRows, now: Timestamp) -> WakeupSet {
+        let wakeups = changes.wakeups(now);
         let id = changes.order.id;
         let Stored { order, registrations, refunds } =
             self.orders.get_mut(&id).expect("its aggregate was loaded under the same lock");
@@ -149,7 +151,7 @@ impl State {
         for task in changes.tasks {
             self.put(task);
         }
-        news
+        wakeups
     }
 
     fn put(&mut self, task: Task) {
@@ -161,14 +163,14 @@ impl State {
         self.tasks.insert(task.id, task);
     }
 
-    fn keep(&mut self, also: SideWrites, now: Timestamp) {
-        if let Some(entry) = also.inbox {
+    fn keep_side_writes(&mut self, writes: SideWrites, now: Timestamp) {
+        if let Some(entry) = writes.inbox {
             self.keep_callback(entry);
         }
-        if let Some((key, reply)) = also.reply {
+        if let Some((key, reply)) = writes.reply {
             self.replies.insert(key, (reply, now));
         }
-        self.audit.extend(also.audit);
+        self.audit.extend(writes.audit);
     }
 
     pub fn keep_callback(&mut self, entry: InboxEntry) -> bool {

@@ -1,44 +1,43 @@
-//! A decision on a aggregate: lock, load, decide, write what differs, commit.
+//! A decision on an aggregate: lock, load, decide, write what differs, commit.
 
+use super::keys::keep_reply;
 use super::listen::Channel;
-use super::place::keep_reply;
-use super::session::{Fault, Tx, Work};
+use super::orders::keep_callback;
+use super::session::{AttemptError, Tx, Work};
 use super::sql;
-use super::work::keep_callback;
-use crate::adapters::outbound::storage::diff::Changes;
+use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::VERSION;
 use crate::adapters::outbound::storage::rows::{
     AggregateRow, RegistrationRow, TaskRow, clean, read, write,
 };
-use crate::adapters::outbound::storage::wakeups::News;
-use crate::adapters::outbound::storage::{KEY_TAKEN, deciding};
+use crate::adapters::outbound::storage::wakeups::WakeupSet;
+use crate::adapters::outbound::storage::{KEY_TAKEN, decision};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::ports::order_repository::{
-    Decide, LoadOptions, SideWrites, StorageError, TxContext,
-};
+use crate::core::ports::order_repository::{Decide, LoadOptions, SideWrites, TxContext};
+use crate::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 use uuid::Uuid;
 
-pub struct Change {
+pub struct OrderChange {
     pub id: OrderId,
-    pub reads: LoadOptions,
+    pub options: LoadOptions,
     pub decide: Decide,
     pub channel: Arc<Channel>,
-    /// The mark that the last attempt left on the order, and what it would have hinted at.
-    pub attempted: Option<(Uuid, News)>,
+    /// The mark that the last attempt left on the order, and whom it would have woken.
+    pub attempted: Option<(Uuid, WakeupSet)>,
 }
 
 #[async_trait::async_trait]
-impl Work for Change {
-    type Output = Option<News>;
+impl Work for OrderChange {
+    type Output = Option<WakeupSet>;
     const TRANSACTION: bool = true;
 
     /// `None` when there is no such order. After a lost COMMIT the order's mark tells whether that
     /// attempt is there: the lock waits until the server has made up its mind about it.
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Option<News>, Fault> {
-        if let LoadOptions::QueueLength { .. } = self.reads {
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Option<WakeupSet>, AttemptError> {
+        if let LoadOptions::QueueLength { .. } = self.options {
             sqlx::query(sql::LOCK_QUEUE).execute(&mut *tx.connection).await?;
         }
         let locked: Option<(Option<String>,)> = sqlx::query_as(sql::LOCK_ORDER)
@@ -46,10 +45,10 @@ impl Work for Change {
             .fetch_optional(&mut *tx.connection)
             .await?;
         let Some((mark,)) = locked else { return Ok(None) };
-        if let Some((attempted, news)) = self.attempted
+        if let Some((attempted, wakeups)) = self.attempted
             && mark == Some(attempted.to_string())
         {
-            return Ok(Some(news));
+            return Ok(Some(wakeups));
         }
         let (json, now): (String, i64) = sqlx::query_as(sql::LOAD)
             .bind(self.id.to_string())
@@ -58,18 +57,18 @@ impl Work for Change {
             .await?;
         let loaded = read::<AggregateRow>(&json)?.restore()?;
         let now = Timestamp::from_micros(now);
-        let scene = TxContext { now, waiting: waiting(tx, self.id, self.reads).await? };
-        let (changes, also) = deciding::run(&mut self.decide, &loaded, &scene)?;
-        if changes.is_none() && also == SideWrites::default() {
-            return Ok(Some(News::default()));
+        let context = TxContext { now, waiting: waiting(tx, self.id, self.options).await? };
+        let (changes, writes) = decision::run(&mut self.decide, &loaded, &context)?;
+        if changes.is_none() && writes == SideWrites::default() {
+            return Ok(Some(WakeupSet::default()));
         }
-        let news = changes.as_ref().map(|changes| changes.news(now)).unwrap_or_default();
+        let wakeups = changes.as_ref().map(|changes| changes.wakeups(now)).unwrap_or_default();
         let mark = Uuid::from_u128(fastrand::u128(..));
-        self.attempted = Some((mark, news));
-        let notice = news.due.then(|| self.channel.due());
+        self.attempted = Some((mark, wakeups));
+        let notice = wakeups.due.then(|| self.channel.due());
         save(tx, &loaded.order, changes, mark, notice).await?;
-        keep(tx, self.id, also).await?;
-        Ok(Some(news))
+        keep_side_writes(tx, self.id, writes).await?;
+        Ok(Some(wakeups))
     }
 }
 
@@ -77,13 +76,17 @@ impl Work for Change {
 async fn save(
     tx: &mut Tx<'_>,
     loaded: &Order,
-    changes: Option<Changes>,
+    changes: Option<ChangedRows>,
     mark: Uuid,
     notice: Option<String>,
-) -> Result<(), Fault> {
-    let unchanged =
-        || Changes { order: loaded.clone(), registrations: vec![], refunds: vec![], tasks: vec![] };
-    let Changes { order, registrations, refunds: _, tasks } = changes.unwrap_or_else(unchanged);
+) -> Result<(), AttemptError> {
+    let unchanged = || ChangedRows {
+        order: loaded.clone(),
+        registrations: vec![],
+        refunds: vec![],
+        tasks: vec![],
+    };
+    let ChangedRows { order, registrations, refunds: _, tasks } = changes.unwrap_or_else(unchanged);
     let registrations: Vec<_> =
         registrations.iter().map(|made| RegistrationRow::of(order.id, made)).collect();
     let tasks: Vec<_> = tasks.iter().map(TaskRow::from).collect();
@@ -106,8 +109,12 @@ async fn save(
     }
 }
 
-async fn waiting(tx: &mut Tx<'_>, id: OrderId, reads: LoadOptions) -> Result<Option<u64>, Fault> {
-    let LoadOptions::QueueLength { up_to } = reads else { return Ok(None) };
+async fn waiting(
+    tx: &mut Tx<'_>,
+    id: OrderId,
+    options: LoadOptions,
+) -> Result<Option<u64>, AttemptError> {
+    let LoadOptions::QueueLength { up_to } = options else { return Ok(None) };
     let count: i64 = sqlx::query_scalar(sql::WAITING)
         .bind(id.to_string())
         .bind(i64::try_from(up_to).unwrap_or(i64::MAX))
@@ -116,16 +123,20 @@ async fn waiting(tx: &mut Tx<'_>, id: OrderId, reads: LoadOptions) -> Result<Opt
     Ok(Some(u64::try_from(count).unwrap_or(0)))
 }
 
-async fn keep(tx: &mut Tx<'_>, id: OrderId, also: SideWrites) -> Result<(), Fault> {
-    if let Some(entry) = also.inbox {
+async fn keep_side_writes(
+    tx: &mut Tx<'_>,
+    id: OrderId,
+    writes: SideWrites,
+) -> Result<(), AttemptError> {
+    if let Some(entry) = writes.inbox {
         keep_callback(tx, &entry).await?;
     }
-    if let Some((key, reply)) = also.reply
+    if let Some((key, reply)) = writes.reply
         && !keep_reply(tx, &key, &reply).await?
     {
         return Err(KEY_TAKEN.into());
     }
-    if let Some(entry) = also.audit {
+    if let Some(entry) = writes.audit {
         sqlx::query(sql::AUDIT)
             .bind(clean(&entry.action))
             .bind(id.to_string())

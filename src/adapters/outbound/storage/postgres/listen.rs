@@ -1,13 +1,13 @@
-//! Hints between instances, by LISTEN and NOTIFY.
+//! Wake-ups between instances, by LISTEN and NOTIFY.
 //!
 //! That a task is due is told inside the transaction that makes it so. That one is finished is told
 //! after it, gathered for a moment: PostgreSQL commits notifying transactions one after another, which
 //! would take the group commit away from every payment for the sake of a long poll elsewhere.
 
+use super::Read;
 use super::session::Sessions;
 use super::sql;
-use super::work::Read;
-use crate::adapters::outbound::storage::wakeups::{Hints, News};
+use crate::adapters::outbound::storage::wakeups::{WakeupSet, Wakeups};
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use sqlx::{Arguments, SqlSafeStr};
 use std::sync::Arc;
@@ -23,13 +23,13 @@ pub struct Channel {
     /// Random: one does not listen to oneself.
     id: String,
     finished: Notify,
-    hints: Arc<Hints>,
+    wakeups: Arc<Wakeups>,
 }
 
 impl Channel {
-    pub fn new(hints: Arc<Hints>) -> Self {
+    pub fn new(wakeups: Arc<Wakeups>) -> Self {
         let id = format!("{:032x}", fastrand::u128(..));
-        Self { id, finished: Notify::new(), hints }
+        Self { id, finished: Notify::new(), wakeups }
     }
 
     /// The notice that a task is due.
@@ -38,9 +38,9 @@ impl Channel {
     }
 
     /// After a commit: wakes this process at once and, in a moment, the others.
-    pub fn tell(&self, news: News) {
-        self.hints.tell(news);
-        if news.finished {
+    pub fn wake(&self, set: WakeupSet) {
+        self.wakeups.wake(set);
+        if set.finished {
             self.finished.notify_one();
         }
     }
@@ -48,7 +48,7 @@ impl Channel {
     fn hear(&self, notice: &str) {
         let Some((what, who)) = notice.split_once(' ') else { return };
         if who != self.id {
-            self.hints.tell(News { due: what == "due", finished: what == "finished" });
+            self.wakeups.wake(WakeupSet { due: what == "due", finished: what == "finished" });
         }
     }
 }
@@ -60,7 +60,7 @@ pub async fn announce(channel: Arc<Channel>, sessions: Sessions) {
         let mut arguments = sqlx::postgres::PgArguments::default();
         if arguments.add(format!("finished {}", channel.id)).is_ok() {
             let said = Read { sql: sql::NOTIFY.into_sql_str(), arguments };
-            // A hint that is lost is found by polling; the failure is logged where it happens.
+            // A wake-up that is lost is found by polling; the failure is logged where it happens.
             let _ = sessions.run(said, None).await;
         }
         tokio::time::sleep(GATHER).await;
@@ -85,7 +85,7 @@ async fn hear_all(channel: &Channel, pool: &sqlx::PgPool) -> Result<(), sqlx::Er
         match listener.try_recv().await? {
             Some(notice) => channel.hear(notice.payload()),
             // The connection was lost, and with it perhaps a notice.
-            None => channel.hints.tell(News { due: true, finished: true }),
+            None => channel.wakeups.wake(WakeupSet { due: true, finished: true }),
         }
     }
 }

@@ -1,57 +1,57 @@
 //! Placing, with and without a key. After a lost answer the order's id, which nobody else can have,
 //! tells whether it is there.
 
-use super::session::{Fault, Tx, Work};
+use super::keys::find_reply;
+use super::session::{AttemptError, Tx, Work};
 use super::sql;
-use crate::adapters::outbound::storage::deciding::guarded;
-use crate::adapters::outbound::storage::invariants::{FRESH_ID, READABLE};
+use crate::adapters::outbound::storage::decision::without_panic;
+use crate::adapters::outbound::storage::invariants::FRESH_ID;
 use crate::adapters::outbound::storage::rows::{OrderRow, write};
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::ports::order_repository::{
-    IdempotencyKey, KeptReply, KeyedOrder, Placed, StorageError,
-};
+use crate::core::ports::idempotency::{KeyedOrder, Placed};
+use crate::core::ports::storage_error::StorageError;
 
-pub struct Place {
+pub struct SinglePlacement {
     pub order: Order,
     /// An earlier attempt may have been committed without our knowing.
     pub perhaps_placed: bool,
 }
 
 #[async_trait::async_trait]
-impl Work for Place {
+impl Work for SinglePlacement {
     type Output = Placed;
     const TRANSACTION: bool = false;
 
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Placed, Fault> {
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Placed, AttemptError> {
         let placed: Result<i64, _> = sqlx::query_scalar(sql::PLACE)
             .bind(write(&[OrderRow::from(&self.order)]))
             .bind(tx.now)
             .fetch_one(&mut *tx.connection)
             .await;
         let perhaps_placed = self.perhaps_placed || tx.attempt > 0;
-        match placed.map_err(Fault::from) {
+        match placed.map_err(AttemptError::from) {
             Ok(at) => Ok(Placed::New(stamped(&self.order, at))),
-            Err(Fault::Refused(StorageError::Corrupt(FRESH_ID))) if perhaps_placed => {
+            Err(AttemptError::Refused(StorageError::Corrupt(FRESH_ID))) if perhaps_placed => {
                 let (found, _) = look(tx, &self.order).await?;
                 let at = found.ok_or(StorageError::Corrupt(FRESH_ID))?;
                 Ok(Placed::New(stamped(&self.order, at)))
             }
-            Err(fault) => Err(fault),
+            Err(error) => Err(error),
         }
     }
 }
 
 /// All or none, in one statement.
-pub struct PlaceMany(pub Vec<Order>);
+pub struct BatchPlacement(pub Vec<Order>);
 
 #[async_trait::async_trait]
-impl Work for PlaceMany {
+impl Work for BatchPlacement {
     type Output = Option<Vec<Order>>;
     const TRANSACTION: bool = false;
 
     /// `None` after a lost answer: they must be looked for one by one.
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Option<Vec<Order>>, Fault> {
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Option<Vec<Order>>, AttemptError> {
         if tx.attempt > 0 {
             return Ok(None);
         }
@@ -65,18 +65,21 @@ impl Work for PlaceMany {
     }
 }
 
-pub struct PlaceKeyed(pub Order, pub KeyedOrder);
+pub struct KeyedPlacement {
+    pub order: Order,
+    pub key: KeyedOrder,
+}
 
 #[async_trait::async_trait]
-impl Work for PlaceKeyed {
+impl Work for KeyedPlacement {
     type Output = Placed;
     const TRANSACTION: bool = true;
 
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Placed, Fault> {
-        let Self(order, KeyedOrder { key, fingerprint, render }) = self;
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Placed, AttemptError> {
+        let Self { order, key: KeyedOrder { key, fingerprint, render } } = self;
         let (_, now) = look(tx, order).await?;
         let new = stamped(order, now);
-        let (status, body) = guarded(|| render(&new))?;
+        let (status, body) = without_panic(|| render(&new))?;
         let placed = sqlx::query(sql::PLACE_KEYED)
             .bind(write(&OrderRow::from(&new)))
             .bind(key.owner.as_str())
@@ -97,7 +100,7 @@ impl Work for PlaceKeyed {
         }
         let known = find_reply(tx, key).await?;
         // Pruned between the two statements.
-        Ok(Placed::Known(known.ok_or(Fault::Again)?))
+        Ok(Placed::Known(known.ok_or(AttemptError::Again)?))
     }
 }
 
@@ -107,43 +110,10 @@ fn stamped(order: &Order, at: i64) -> Order {
 }
 
 /// When the order was placed, if it was; and what time it is.
-async fn look(tx: &mut Tx<'_>, order: &Order) -> Result<(Option<i64>, i64), Fault> {
+async fn look(tx: &mut Tx<'_>, order: &Order) -> Result<(Option<i64>, i64), AttemptError> {
     Ok(sqlx::query_as(sql::PLACED)
         .bind(order.id.to_string())
         .bind(tx.now)
         .fetch_one(&mut *tx.connection)
         .await?)
-}
-
-/// `false` when the key has a reply already: the first one stays.
-pub async fn keep_reply(
-    tx: &mut Tx<'_>,
-    key: &IdempotencyKey,
-    reply: &KeptReply,
-) -> Result<bool, Fault> {
-    let kept = sqlx::query(sql::KEEP_REPLY)
-        .bind(key.owner.as_str())
-        .bind(key.route)
-        .bind(key.key.as_str())
-        .bind(reply.fingerprint.to_vec())
-        .bind(i64::from(reply.status))
-        .bind(reply.body.clone())
-        .bind(tx.now)
-        .execute(&mut *tx.connection)
-        .await?;
-    Ok(kept.rows_affected() > 0)
-}
-
-pub async fn find_reply(tx: &mut Tx<'_>, key: &IdempotencyKey) -> Result<Option<KeptReply>, Fault> {
-    let found: Option<(Vec<u8>, i64, Vec<u8>)> = sqlx::query_as(sql::FIND_REPLY)
-        .bind(key.owner.as_str())
-        .bind(key.route)
-        .bind(key.key.as_str())
-        .fetch_optional(&mut *tx.connection)
-        .await?;
-    let restore = |(fingerprint, status, body): (Vec<u8>, i64, Vec<u8>)| {
-        let fingerprint = fingerprint.try_into().ok()?;
-        Some(KeptReply { fingerprint, status: u16::try_from(status).ok()?, body })
-    };
-    found.map(|row| restore(row).ok_or(StorageError::Corrupt(READABLE).into())).transpose()
 }

@@ -4,7 +4,7 @@
 use super::sql;
 use crate::adapters::outbound::storage::invariants::violated;
 use crate::adapters::outbound::storage::pool::CountedPool;
-use crate::core::ports::order_repository::StorageError;
+use crate::core::ports::storage_error::StorageError;
 use sqlx::pool::PoolConnection;
 use sqlx::{Executor, PgConnection, Postgres};
 use std::time::Duration;
@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Why an attempt did not succeed.
 #[derive(Debug)]
-pub enum Fault {
+pub enum AttemptError {
     /// The answer is final; the transaction is rolled back.
     Refused(StorageError),
     /// Rolled back for another's sake (a deadlock, a serialization failure): worth repeating.
@@ -24,13 +24,13 @@ pub enum Fault {
     Lost,
 }
 
-impl From<StorageError> for Fault {
+impl From<StorageError> for AttemptError {
     fn from(error: StorageError) -> Self {
         Self::Refused(error)
     }
 }
 
-impl From<sqlx::Error> for Fault {
+impl From<sqlx::Error> for AttemptError {
     fn from(error: sqlx::Error) -> Self {
         if let Some(rule) = violated(&error) {
             return Self::Refused(rule);
@@ -70,7 +70,7 @@ pub trait Work: Send + 'static {
     /// Whether it needs a transaction round it; a single statement is one already.
     const TRANSACTION: bool;
 
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Self::Output, Fault>;
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Self::Output, AttemptError>;
 }
 
 /// A connection at work. Dropped before its work ended well, it is closed, not returned: nobody else
@@ -131,8 +131,8 @@ impl Sessions {
         for attempt in 0..ATTEMPTS {
             match self.attempt(&mut work, now, attempt).await {
                 Ok(output) => return Ok(output),
-                Err(Fault::Refused(error)) => return Err(error),
-                Err(Fault::Again | Fault::Lost) => {
+                Err(AttemptError::Refused(error)) => return Err(error),
+                Err(AttemptError::Again | AttemptError::Lost) => {
                     tokio::time::sleep(PAUSE.mul_f64(fastrand::f64() * f64::from(attempt))).await;
                 }
             }
@@ -145,7 +145,7 @@ impl Sessions {
         work: &mut W,
         now: Option<i64>,
         attempt: u32,
-    ) -> Result<W::Output, Fault> {
+    ) -> Result<W::Output, AttemptError> {
         let mut session = Session(Some(self.pool.acquire().await?));
         let connection = session.connection();
         if W::TRANSACTION {
@@ -155,11 +155,11 @@ impl Sessions {
         let ended = match (&ran, W::TRANSACTION) {
             // A COMMIT whose answer is lost is never sent again: the next attempt looks first.
             (Ok(_), true) => connection.execute("COMMIT").await.map(|_| ()),
-            (Err(Fault::Refused(_) | Fault::Again), true) => {
+            (Err(AttemptError::Refused(_) | AttemptError::Again), true) => {
                 connection.execute("ROLLBACK").await.map(|_| ())
             }
-            (Ok(_) | Err(Fault::Refused(_) | Fault::Again), false) => Ok(()),
-            (Err(Fault::Lost), _) => return ran,
+            (Ok(_) | Err(AttemptError::Refused(_) | AttemptError::Again), false) => Ok(()),
+            (Err(AttemptError::Lost), _) => return ran,
         };
         match (ended, ran) {
             (Ok(()), ran) => {
@@ -168,7 +168,7 @@ impl Sessions {
             }
             (Err(error), Ok(_)) => Err(error.into()),
             // It could not be rolled back, so it is closed, which is as good.
-            (Err(_), Err(fault)) => Err(fault),
+            (Err(_), Err(error)) => Err(error),
         }
     }
 }

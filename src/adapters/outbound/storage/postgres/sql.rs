@@ -25,7 +25,7 @@ macro_rules! registrations_json {
     };
 }
 
-/// A aggregate as one value of one statement, which is one snapshot.
+/// An aggregate as one value of one statement, which is one snapshot.
 macro_rules! select_aggregate {
     () => {
         concat!(
@@ -125,7 +125,7 @@ pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $
     SELECT (SELECT count(*) FROM o) + (SELECT count(*) FROM r) + (SELECT count(*) FROM t), \
     CASE WHEN $9::text IS NOT NULL THEN pg_notify('order_tasks', $9)::text END";
 
-pub const NOTIFY: &str = "SELECT pg_notify('order_tasks', $1)";
+pub const NOTIFY: &str = "SELECT pg_notify('order_tasks', $1)::text";
 
 /// `$1` orders as JSON, `$2` a test's now. Answers when they were placed.
 pub const PLACE: &str = concat!(
@@ -149,6 +149,13 @@ pub const PLACE_KEYED: &str = "WITH k AS (INSERT INTO idempotency_keys (owner, r
     updated_at, version) SELECT id, customer_id, status, items, total, currency, created_at, \
     updated_at, version FROM json_populate_record(NULL::orders, $1::json) \
     WHERE EXISTS (SELECT 1 FROM k)";
+
+macro_rules! claimed_json {
+    () => {
+        "json_build_object('id', tasks.id, 'order_id', order_id, 'kind', kind, \
+         'attempts', attempts, 'trace', trace, 'run_at', run_at)::text"
+    };
+}
 
 /// The longest due of a lane.
 macro_rules! due {
@@ -181,12 +188,16 @@ pub const CLAIM: &str = concat!(
      lease_owner = $4, lease_token = $5::uuid, lease_until = clock.now + $6, \
      version = version + 1, updated_at = clock.now FROM clock \
      WHERE tasks.id = ANY (ARRAY(SELECT id FROM due)) \
-     RETURNING tasks.id, order_id::text, kind, attempts, trace, run_at"
+     RETURNING ",
+    claimed_json!()
 );
 
 /// What a claim took whose answer was lost. `$1` token.
-pub const CLAIMED: &str = "SELECT id, order_id::text, kind, attempts, trace, run_at FROM tasks \
-    WHERE state = 'running' AND lease_token = $1::uuid";
+pub const CLAIMED: &str = concat!(
+    "SELECT ",
+    claimed_json!(),
+    " FROM tasks WHERE state = 'running' AND lease_token = $1::uuid"
+);
 
 /// `$1` owner, `$2` a test's now. In one order, so that two who hand back cannot lock each other.
 pub const RELEASE: &str = concat!(
@@ -224,7 +235,8 @@ pub const AUDIT: &str = concat!(
 
 /// `$1` a test's now. Finished tasks are not counted: there are a month of them.
 pub const STATS: &str = concat!(
-    "SELECT kind, state, count(*), max(clock.now - due_at) FILTER (WHERE due_at <= clock.now) \
+    "SELECT json_build_object('kind', kind, 'state', state, 'count', count(*), \
+     'oldest_due', max(clock.now - due_at) FILTER (WHERE due_at <= clock.now))::text \
      FROM tasks, (SELECT ",
     now!("$1"),
     " AS now OFFSET 0) AS clock \
@@ -248,7 +260,8 @@ pub const PRUNE_KEYS: &str = concat!(
 );
 
 /// A standby answers, too, but no transaction of ours could begin there.
-pub const PING: &str = "SELECT NOT pg_is_in_recovery()";
+pub const PING: &str = "SELECT (NOT pg_is_in_recovery())::text";
+pub const WRITABLE: &str = "true";
 
 #[cfg(test)]
 mod tests {

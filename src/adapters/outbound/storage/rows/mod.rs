@@ -1,11 +1,13 @@
 //! Rows as both databases keep them. They cross the border as JSON, made and read by the database
-//! itself, so that a aggregate is one statement and one snapshot, and there is one way to read it.
+//! itself, so that an aggregate is one statement and one snapshot, and there is one way to read it.
 
 mod order;
+mod queue;
 mod registration;
 mod task;
 
 pub use order::{OrderChangeRow, OrderRow};
+pub use queue::{ClaimedRow, TaskStatRow};
 pub use registration::RegistrationRow;
 pub use task::{TaskRow, lane_word};
 
@@ -13,7 +15,8 @@ use super::invariants::READABLE;
 use crate::core::domain::money::{Currency, Money};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
-use crate::core::ports::order_repository::{StorageError, TaskView};
+use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::task_queue::TaskView;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +61,10 @@ impl AggregateRow {
 /// Reads what the database wrote as JSON.
 pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, StorageError> {
     serde_json::from_str(json).map_err(|_| StorageError::Corrupt(READABLE))
+}
+
+pub fn read_all<T: DeserializeOwned, J: AsRef<str>>(rows: &[J]) -> Result<Vec<T>, StorageError> {
+    rows.iter().map(|json| read(json.as_ref())).collect()
 }
 
 /// Writes what the database is to read as JSON.

@@ -4,7 +4,7 @@ use super::{clean, known, money};
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
 use crate::core::domain::order::{Item, Order, OrderStatus};
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::ports::order_repository::StorageError;
+use crate::core::ports::storage_error::StorageError;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use crate::core::domain::ids::OrderId;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::registration::{Ending, Registration, RegistrationState};
-use crate::core::ports::order_repository::StorageError;
+use crate::core::ports::storage_error::StorageError;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::task::{Lease, Reason, Task, TaskError, TaskKind, TaskState};
-use crate::core::ports::order_repository::StorageError;
+use crate::core::ports::storage_error::StorageError;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

@@ -1,33 +1,34 @@
-//! Decisions: the aggregates of a round are loaded by one statement and what changed is saved by one,
+//! Decisions: the aggregates of a batch are loaded by one statement and what changed is saved by one,
 //! so that a trip to the connection's thread is shared like the fsync.
 
+use super::blob;
+use super::keys::keep_reply;
+use super::orders::keep_callback;
 use super::sql;
-use super::work::{bytes, keep_callback, keep_reply};
-use super::writer::{self, Fault, Tx};
-use crate::adapters::outbound::storage::diff::Changes;
+use super::writer::{self, Tx, WriteError};
+use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::VERSION;
 use crate::adapters::outbound::storage::rows::{
     AggregateRow, OrderChangeRow, RegistrationRow, TaskRow, read, write,
 };
-use crate::adapters::outbound::storage::{KEY_TAKEN, deciding};
+use crate::adapters::outbound::storage::{KEY_TAKEN, decision};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::payment::OrderAggregate;
-use crate::core::ports::order_repository::{
-    Decide, LoadOptions, SideWrites, StorageError, TxContext,
-};
+use crate::core::ports::order_repository::{Decide, LoadOptions, SideWrites, TxContext};
+use crate::core::ports::storage_error::StorageError;
 use std::collections::{HashMap, HashSet};
 
-pub struct Change {
+pub struct OrderChange {
     pub id: OrderId,
-    pub reads: LoadOptions,
+    pub options: LoadOptions,
     pub decide: Decide,
 }
 
-pub type Request = writer::Request<Change, bool>;
+pub type Request = writer::Request<OrderChange, bool>;
 
 /// Together, but for two on one order, which follow each other, and for those that count the queue:
 /// each of these must see what the one before it added.
-pub async fn all(requests: &mut [Request], tx: &mut Tx<'_>) -> Result<(), Fault> {
+pub async fn run_all(requests: &mut [Request], tx: &mut Tx<'_>) -> Result<(), WriteError> {
     let mut rest: Vec<&mut Request> = requests.iter_mut().collect();
     while !rest.is_empty() {
         let mut batch: Vec<&mut Request> = Vec::with_capacity(rest.len());
@@ -35,7 +36,7 @@ pub async fn all(requests: &mut [Request], tx: &mut Tx<'_>) -> Result<(), Fault>
         let mut taken = HashSet::with_capacity(rest.len());
         let mut counting = false;
         for request in rest {
-            let counts = request.work.reads != LoadOptions::Aggregate;
+            let counts = request.work.options != LoadOptions::Aggregate;
             if counting || (counts && !batch.is_empty()) || !taken.insert(request.work.id) {
                 later.push(request);
             } else {
@@ -49,22 +50,22 @@ pub async fn all(requests: &mut [Request], tx: &mut Tx<'_>) -> Result<(), Fault>
     Ok(())
 }
 
-async fn together(batch: Vec<&mut Request>, tx: &mut Tx<'_>) -> Result<(), Fault> {
+async fn together(batch: Vec<&mut Request>, tx: &mut Tx<'_>) -> Result<(), WriteError> {
     let mut loaded = load(&batch, tx).await?;
-    let mut rows = Rows::default();
+    let mut rows = BatchRows::default();
     for request in batch {
-        let Change { id, reads, decide } = &mut request.work;
+        let OrderChange { id, options, decide } = &mut request.work;
         let Some(loaded) = loaded.remove(id) else {
             request.output = Some(false);
             continue;
         };
-        let scene = TxContext { now: tx.now, waiting: waiting(tx, *id, *reads).await? };
-        let (changes, also) = deciding::run(decide, &loaded, &scene)?;
+        let context = TxContext { now: tx.now, waiting: waiting(tx, *id, *options).await? };
+        let (changes, writes) = decision::run(decide, &loaded, &context)?;
         if let Some(changes) = changes {
-            tx.news.join(changes.news(tx.now));
+            tx.wakeups.join(changes.wakeups(tx.now));
             rows.add(&changes);
         }
-        keep(tx, *id, also).await?;
+        keep_side_writes(tx, *id, writes).await?;
         request.output = Some(true);
     }
     rows.save(tx).await
@@ -73,7 +74,7 @@ async fn together(batch: Vec<&mut Request>, tx: &mut Tx<'_>) -> Result<(), Fault
 async fn load(
     batch: &[&mut Request],
     tx: &mut Tx<'_>,
-) -> Result<HashMap<OrderId, OrderAggregate>, Fault> {
+) -> Result<HashMap<OrderId, OrderAggregate>, WriteError> {
     let ids: Vec<_> = batch.iter().map(|request| request.work.id.uuid()).collect();
     let rows: Vec<String> =
         sqlx::query_scalar(sql::LOAD).bind(write(&ids)).fetch_all(&mut *tx.connection).await?;
@@ -88,11 +89,11 @@ async fn load(
 async fn waiting(
     tx: &mut Tx<'_>,
     except: OrderId,
-    reads: LoadOptions,
-) -> Result<Option<u64>, Fault> {
-    let LoadOptions::QueueLength { up_to } = reads else { return Ok(None) };
+    options: LoadOptions,
+) -> Result<Option<u64>, WriteError> {
+    let LoadOptions::QueueLength { up_to } = options else { return Ok(None) };
     let count: i64 = sqlx::query_scalar(sql::WAITING)
-        .bind(bytes(except))
+        .bind(blob(except.uuid()))
         .bind(i64::try_from(up_to).unwrap_or(i64::MAX))
         .fetch_one(&mut *tx.connection)
         .await?;
@@ -101,14 +102,14 @@ async fn waiting(
 
 /// What a batch of decisions changed.
 #[derive(Default)]
-struct Rows {
+struct BatchRows {
     orders: Vec<OrderChangeRow>,
     registrations: Vec<RegistrationRow>,
     tasks: Vec<TaskRow>,
 }
 
-impl Rows {
-    fn add(&mut self, changes: &Changes) {
+impl BatchRows {
+    fn add(&mut self, changes: &ChangedRows) {
         let id = changes.order.id;
         self.orders.push(OrderChangeRow::from(&changes.order));
         self.registrations
@@ -116,7 +117,7 @@ impl Rows {
         self.tasks.extend(changes.tasks.iter().map(TaskRow::from));
     }
 
-    async fn save(self, tx: &mut Tx<'_>) -> Result<(), Fault> {
+    async fn save(self, tx: &mut Tx<'_>) -> Result<(), WriteError> {
         if self.orders.is_empty() {
             return Ok(());
         }
@@ -135,20 +136,24 @@ impl Rows {
     }
 }
 
-async fn keep(tx: &mut Tx<'_>, id: OrderId, also: SideWrites) -> Result<(), Fault> {
-    if let Some(entry) = also.inbox {
+async fn keep_side_writes(
+    tx: &mut Tx<'_>,
+    id: OrderId,
+    writes: SideWrites,
+) -> Result<(), WriteError> {
+    if let Some(entry) = writes.inbox {
         keep_callback(tx, &entry).await?;
     }
-    if let Some((key, reply)) = also.reply
+    if let Some((key, reply)) = writes.reply
         && !keep_reply(tx, &key, &reply).await?
     {
         return Err(KEY_TAKEN.into());
     }
-    if let Some(entry) = also.audit {
+    if let Some(entry) = writes.audit {
         sqlx::query(sql::AUDIT)
             .bind(tx.now.micros())
             .bind(entry.action)
-            .bind(bytes(id))
+            .bind(blob(id.uuid()))
             .bind(entry.task_id.map(TaskId::get))
             .bind(entry.reason)
             .execute(&mut *tx.connection)

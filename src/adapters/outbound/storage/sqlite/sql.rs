@@ -40,7 +40,7 @@ macro_rules! task_json {
     };
 }
 
-/// A aggregate as one value of one statement, which is one snapshot.
+/// An aggregate as one value of one statement, which is one snapshot.
 macro_rules! select_aggregate {
     () => {
         concat!(
@@ -95,7 +95,7 @@ pub const WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks \
     WHERE state = 'running' AND kind = 'register_payment' AND reason <> 'outcome_unknown' \
     AND order_id <> $1 LIMIT $2)";
 
-/// `$1` new orders as JSON: one statement, however many callers are in the round.
+/// `$1` new orders as JSON: one statement, however many callers are in the batch.
 pub const PLACE: &str = "INSERT INTO orders (id, customer_id, status, items, total, currency, \
     created_at, updated_at, version) \
     SELECT unhex(value ->> 'id', '-'), value ->> 'customer_id', value ->> 'status', \
@@ -166,7 +166,8 @@ pub const CLAIM: &str = concat!(
     due!("0"),
     " UNION ALL ",
     due!("1"),
-    " LIMIT $3) RETURNING id, order_id, kind, attempts, trace, run_at"
+    " LIMIT $3) RETURNING json_object('id', id, 'order_id', hex(order_id), 'kind', kind, \
+     'attempts', attempts, 'trace', trace, 'run_at', run_at)"
 );
 
 /// `$1` owner, `$2` now.
@@ -187,8 +188,8 @@ pub const AUDIT: &str =
     "INSERT INTO audit (at, action, order_id, task_id, reason) VALUES ($1, $2, $3, $4, $5)";
 
 /// `$1` now. Finished tasks are not counted: there are a month of them.
-pub const STATS: &str = "SELECT kind, state, count(*), \
-    min(iif(due_at <= $1, due_at, NULL)) FROM tasks \
+pub const STATS: &str = "SELECT json_object('kind', kind, 'state', state, 'count', count(*), \
+    'oldest_due', max($1 - due_at) FILTER (WHERE due_at <= $1)) FROM tasks \
     WHERE state IN ('queued', 'running', 'review') GROUP BY kind, state ORDER BY kind, state";
 
 /// `$1` the moment before which they finished, `$2` how many. What waits for a person stays.

@@ -1,13 +1,13 @@
 //! The single writer. Callers queue what they want done; the writer takes all that wait, runs them in
-//! one transaction, and answers after its one fsync: group commit. Under load a round is as large as
+//! one transaction, and answers after its one fsync: group commit. Under load a batch is as large as
 //! the queue, alone a caller waits for nobody.
 
 use super::{change, place};
 use crate::adapters::outbound::storage::invariants::violated;
-use crate::adapters::outbound::storage::wakeups::{Hints, News};
+use crate::adapters::outbound::storage::wakeups::{WakeupSet, Wakeups};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::clock::Clock;
-use crate::core::ports::order_repository::StorageError;
+use crate::core::ports::storage_error::StorageError;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor, SqliteConnection};
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Callers that may wait; one more waits outside until its time is over.
 pub const QUEUE: usize = 1024;
-/// The largest round: bounds how long its first caller waits for the rest.
-const ROUND: usize = 256;
+/// The largest batch: bounds how long its first caller waits for the rest.
+const MAX_BATCH: usize = 256;
 
 /// Why a piece of work did not succeed.
 #[derive(Debug)]
-pub enum Fault {
+pub enum WriteError {
     /// It was wrong: it alone is undone.
     Refused(StorageError),
-    /// The database failed: the round is undone, and a new connection is opened.
+    /// The database failed: the batch is undone, and a new connection is opened.
     Lost,
 }
 
-impl From<StorageError> for Fault {
+impl From<StorageError> for WriteError {
     fn from(error: StorageError) -> Self {
         Self::Refused(error)
     }
 }
 
-impl From<sqlx::Error> for Fault {
+impl From<sqlx::Error> for WriteError {
     fn from(error: sqlx::Error) -> Self {
         violated(&error).map_or_else(
             || {
@@ -45,21 +45,21 @@ impl From<sqlx::Error> for Fault {
     }
 }
 
-/// The open transaction of a round.
+/// The open transaction of a batch.
 #[derive(Debug)]
 pub struct Tx<'c> {
     pub connection: &'c mut SqliteConnection,
     pub now: Timestamp,
-    pub news: News,
+    pub wakeups: WakeupSet,
 }
 
 /// What a caller wants done inside the transaction. It may run again: when a neighbour is refused,
-/// the round is undone and each runs alone.
+/// the batch is undone and each runs alone.
 #[async_trait::async_trait]
 pub trait Work: Send + 'static {
     type Output: Send + 'static;
 
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Self::Output, Fault>;
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Self::Output, WriteError>;
 }
 
 /// Work with its place to answer.
@@ -67,10 +67,19 @@ pub trait Work: Send + 'static {
 pub struct Request<W, T> {
     pub work: W,
     pub output: Option<T>,
-    pub reply: oneshot::Sender<Result<T, StorageError>>,
+    reply: oneshot::Sender<Result<T, StorageError>>,
 }
 
 impl<W, T> Request<W, T> {
+    pub fn new(work: W) -> (Self, oneshot::Receiver<Result<T, StorageError>>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { work, output: None, reply }, answer)
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.reply.is_closed()
+    }
+
     fn answer(self, verdict: Result<(), StorageError>) {
         let output = self.output.ok_or(StorageError::Unavailable);
         // A caller that has gone does not want to know.
@@ -80,14 +89,14 @@ impl<W, T> Request<W, T> {
 
 #[async_trait::async_trait]
 pub trait Job: Send {
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault>;
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), WriteError>;
     fn answer(self: Box<Self>, verdict: Result<(), StorageError>);
-    fn abandoned(&self) -> bool;
+    fn is_abandoned(&self) -> bool;
 }
 
 #[async_trait::async_trait]
 impl<W: Work> Job for Request<W, W::Output> {
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault> {
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), WriteError> {
         self.output = Some(self.work.run(tx).await?);
         Ok(())
     }
@@ -96,47 +105,51 @@ impl<W: Work> Job for Request<W, W::Output> {
         Request::answer(*self, verdict);
     }
 
-    fn abandoned(&self) -> bool {
-        self.reply.is_closed()
+    fn is_abandoned(&self) -> bool {
+        Self::is_abandoned(self)
     }
 }
 
-/// Placing and changing have their own doors: those of a round share their statements.
-pub enum Item {
-    Place(Box<place::Request>),
+/// Placements and changes are kept apart: those of a batch share their statements.
+pub enum QueuedWork {
+    Placement(Box<place::Request>),
     Change(Box<change::Request>),
     Other(Box<dyn Job>),
 }
 
 #[derive(Default)]
-struct Round {
-    places: Vec<place::Request>,
+struct Batch {
+    placements: Vec<place::Request>,
     changes: Vec<change::Request>,
     others: Vec<Box<dyn Job>>,
 }
 
-impl Round {
+impl Batch {
     /// Without those whose caller gave up: nothing of theirs has begun.
-    fn of(items: impl Iterator<Item = Item>) -> Self {
-        let mut round = Self::default();
-        for item in items {
-            match item {
-                Item::Place(request) if !request.reply.is_closed() => round.places.push(*request),
-                Item::Change(request) if !request.reply.is_closed() => round.changes.push(*request),
-                Item::Other(job) if !job.abandoned() => round.others.push(job),
-                Item::Place(_) | Item::Change(_) | Item::Other(_) => {}
+    fn of(queued: impl Iterator<Item = QueuedWork>) -> Self {
+        let mut batch = Self::default();
+        for work in queued {
+            match work {
+                QueuedWork::Placement(request) if !request.is_abandoned() => {
+                    batch.placements.push(*request);
+                }
+                QueuedWork::Change(request) if !request.is_abandoned() => {
+                    batch.changes.push(*request);
+                }
+                QueuedWork::Other(job) if !job.is_abandoned() => batch.others.push(job),
+                QueuedWork::Placement(_) | QueuedWork::Change(_) | QueuedWork::Other(_) => {}
             }
         }
-        round
+        batch
     }
 
     fn len(&self) -> usize {
-        self.places.len() + self.changes.len() + self.others.len()
+        self.placements.len() + self.changes.len() + self.others.len()
     }
 
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault> {
-        place::all(&mut self.places, tx).await?;
-        change::all(&mut self.changes, tx).await?;
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), WriteError> {
+        place::run_all(&mut self.placements, tx).await?;
+        change::run_all(&mut self.changes, tx).await?;
         for job in &mut self.others {
             job.run(tx).await?;
         }
@@ -144,7 +157,7 @@ impl Round {
     }
 
     fn answer(self, verdict: Result<(), StorageError>) {
-        for request in self.places {
+        for request in self.placements {
             request.answer(verdict);
         }
         for request in self.changes {
@@ -156,75 +169,77 @@ impl Round {
     }
 
     fn split(self) -> impl Iterator<Item = Self> {
-        let place = |request| Self { places: vec![request], ..Self::default() };
+        let placement = |request| Self { placements: vec![request], ..Self::default() };
         let change = |request| Self { changes: vec![request], ..Self::default() };
         let other = |job| Self { others: vec![job], ..Self::default() };
-        let places = self.places.into_iter().map(place);
+        let placements = self.placements.into_iter().map(placement);
         let changes = self.changes.into_iter().map(change);
-        places.chain(changes).chain(self.others.into_iter().map(other))
+        placements.chain(changes).chain(self.others.into_iter().map(other))
     }
 }
 
 pub struct Writer {
     pub options: SqliteConnectOptions,
-    /// `None` after a failure, until the next round opens a new one.
+    /// `None` after a failure, until the next batch opens a new one.
     pub connection: Option<SqliteConnection>,
     pub clock: Arc<dyn Clock>,
-    pub hints: Arc<Hints>,
+    pub wakeups: Arc<Wakeups>,
 }
 
 impl Writer {
     /// Until the last caller's end of the queue is dropped.
-    pub async fn serve(mut self, mut queue: mpsc::Receiver<Item>) {
-        let mut items = Vec::with_capacity(ROUND);
-        while queue.recv_many(&mut items, ROUND).await > 0 {
-            let round = Round::of(items.drain(..));
-            if round.len() > 0 {
-                self.commit(round).await;
+    pub async fn serve(mut self, mut queue: mpsc::Receiver<QueuedWork>) {
+        let mut queued = Vec::with_capacity(MAX_BATCH);
+        while queue.recv_many(&mut queued, MAX_BATCH).await > 0 {
+            let batch = Batch::of(queued.drain(..));
+            if batch.len() > 0 {
+                self.commit(batch).await;
             }
         }
     }
 
-    async fn commit(&mut self, mut round: Round) {
-        match self.attempt(&mut round).await {
-            Err(Fault::Refused(_)) if round.len() > 1 => {
-                for mut single in round.split() {
+    async fn commit(&mut self, mut batch: Batch) {
+        match self.attempt(&mut batch).await {
+            Err(WriteError::Refused(_)) if batch.len() > 1 => {
+                for mut single in batch.split() {
                     let result = self.attempt(&mut single).await;
                     self.answer(single, result);
                 }
             }
-            result => self.answer(round, result),
+            result => self.answer(batch, result),
         }
     }
 
-    fn answer(&self, round: Round, result: Result<News, Fault>) {
+    fn answer(&self, batch: Batch, result: Result<WakeupSet, WriteError>) {
         match result {
-            Ok(news) => {
-                round.answer(Ok(()));
-                self.hints.tell(news);
+            Ok(wakeups) => {
+                batch.answer(Ok(()));
+                self.wakeups.wake(wakeups);
             }
-            Err(Fault::Refused(error)) => round.answer(Err(error)),
-            Err(Fault::Lost) => round.answer(Err(StorageError::Unavailable)),
+            Err(WriteError::Refused(error)) => batch.answer(Err(error)),
+            Err(WriteError::Lost) => batch.answer(Err(StorageError::Unavailable)),
         }
     }
 
-    async fn attempt(&mut self, round: &mut Round) -> Result<News, Fault> {
+    async fn attempt(&mut self, batch: &mut Batch) -> Result<WakeupSet, WriteError> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.options.connect().await?,
         };
         connection.execute("BEGIN IMMEDIATE").await?;
         let now = self.clock.now();
-        let mut tx = Tx { connection: &mut connection, now, news: News::default() };
-        let ran = round.run(&mut tx).await;
-        let news = tx.news;
+        let mut tx = Tx { connection: &mut connection, now, wakeups: WakeupSet::default() };
+        let ran = batch.run(&mut tx).await;
+        let wakeups = tx.wakeups;
         let ran = match ran {
-            Ok(()) => connection.execute("COMMIT").await.map(|_| ()).map_err(Fault::from),
-            Err(fault) => connection.execute("ROLLBACK").await.map_err(Fault::from).and(Err(fault)),
+            Ok(()) => connection.execute("COMMIT").await.map(|_| ()).map_err(WriteError::from),
+            Err(error) => {
+                connection.execute("ROLLBACK").await.map_err(WriteError::from).and(Err(error))
+            }
         };
-        if !matches!(ran, Err(Fault::Lost)) {
+        if !matches!(ran, Err(WriteError::Lost)) {
             self.connection = Some(connection);
         }
-        ran.map(|()| news)
+        ran.map(|()| wakeups)
     }
 }

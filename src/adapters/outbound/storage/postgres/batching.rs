@@ -1,11 +1,12 @@
 //! Placing in batches: orders that arrive while the last batches are being committed share the next
 //! statement and its fsync. Alone, an order waits for nobody.
 
-use super::place::{Place, PlaceMany};
+use super::place::{BatchPlacement, SinglePlacement};
 use super::session::Sessions;
 use crate::core::domain::order::Order;
 use crate::core::ports::clock::Clock;
-use crate::core::ports::order_repository::{Placed, StorageError};
+use crate::core::ports::idempotency::Placed;
+use crate::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
@@ -16,20 +17,20 @@ const BATCH: usize = 256;
 /// Batches at once: one commits while the next is executed.
 const AT_ONCE: usize = 2;
 
-pub struct Request {
+pub struct QueuedPlacement {
     pub order: Order,
     pub reply: oneshot::Sender<Result<Placed, StorageError>>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Gatherer {
+pub struct PlacementBatcher {
     pub sessions: Sessions,
     pub clock: Option<Arc<dyn Clock>>,
 }
 
-impl Gatherer {
+impl PlacementBatcher {
     /// Until the store is dropped.
-    pub async fn serve(self, mut queue: mpsc::Receiver<Request>) {
+    pub async fn serve(self, mut queue: mpsc::Receiver<QueuedPlacement>) {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let mut waiting = Vec::new();
         while let Ok(turn) = Arc::clone(&turns).acquire_owned().await {
@@ -37,39 +38,39 @@ impl Gatherer {
                 return;
             }
             // Whose caller gave up is not placed: nothing of it has begun.
-            waiting.retain(|request: &Request| !request.reply.is_closed());
+            waiting.retain(|placement: &QueuedPlacement| !placement.reply.is_closed());
             if !waiting.is_empty() {
                 tokio::spawn(self.clone().commit(std::mem::take(&mut waiting), turn));
             }
         }
     }
 
-    async fn commit(self, batch: Vec<Request>, turn: OwnedSemaphorePermit) {
-        let orders: Vec<Order> = batch.iter().map(|request| request.order.clone()).collect();
+    async fn commit(self, batch: Vec<QueuedPlacement>, turn: OwnedSemaphorePermit) {
+        let orders: Vec<Order> = batch.iter().map(|placement| placement.order.clone()).collect();
         let now = self.now();
-        let placed = self.sessions.run(PlaceMany(orders), now).await;
+        let placed = self.sessions.run(BatchPlacement(orders), now).await;
         drop(turn);
         match placed {
             Ok(Some(placed)) => {
-                for (request, order) in batch.into_iter().zip(placed) {
-                    let _ = request.reply.send(Ok(Placed::New(order)));
+                for (placement, order) in batch.into_iter().zip(placed) {
+                    let _ = placement.reply.send(Ok(Placed::New(order)));
                 }
             }
             // One of them was wrong, or the answer was lost: each for itself.
             Ok(None) => self.one_by_one(batch, true).await,
             Err(StorageError::Corrupt(_)) => self.one_by_one(batch, false).await,
             Err(StorageError::Unavailable) => {
-                for request in batch {
-                    let _ = request.reply.send(Err(StorageError::Unavailable));
+                for placement in batch {
+                    let _ = placement.reply.send(Err(StorageError::Unavailable));
                 }
             }
         }
     }
 
-    async fn one_by_one(&self, batch: Vec<Request>, perhaps_placed: bool) {
-        for Request { order, reply } in batch {
-            let place = Place { order, perhaps_placed };
-            let _ = reply.send(self.sessions.run(place, self.now()).await);
+    async fn one_by_one(&self, batch: Vec<QueuedPlacement>, perhaps_placed: bool) {
+        for QueuedPlacement { order, reply } in batch {
+            let placement = SinglePlacement { order, perhaps_placed };
+            let _ = reply.send(self.sessions.run(placement, self.now()).await);
         }
     }
 

@@ -1,0 +1,115 @@
+//! Orders: placed in batches, changed under their row's lock, read as one snapshot.
+
+use super::batching::QueuedPlacement;
+use super::change::OrderChange;
+use super::place::KeyedPlacement;
+use super::session::{AttemptError, Tx, Work};
+use super::{PgStore, bind, bound, sql};
+use crate::adapters::outbound::storage::filters::{OrderFilter, only_customer};
+use crate::adapters::outbound::storage::rows::{AggregateRow, clean, read};
+use crate::core::domain::ids::OrderId;
+use crate::core::domain::order::Order;
+use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::payment::OrderAggregate;
+use crate::core::ports::idempotency::{KeyedOrder, Placed};
+use crate::core::ports::order_repository::{
+    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope,
+};
+use crate::core::ports::storage_error::StorageError;
+use sqlx::{AssertSqlSafe, SqlSafeStr};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+#[async_trait::async_trait]
+impl OrderRepository for PgStore {
+    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
+        if let Some(key) = key {
+            return self.run(KeyedPlacement { order, key }).await;
+        }
+        let (reply, answer) = oneshot::channel();
+        let placed = async {
+            let placement = QueuedPlacement { order, reply };
+            self.placing.send(placement).await.map_err(|_| StorageError::Unavailable)?;
+            answer.await.map_err(|_| StorageError::Unavailable)?
+        };
+        let limited = tokio::time::timeout(self.sessions.time_limit, placed);
+        limited.await.map_err(|_| StorageError::Unavailable)?
+    }
+
+    async fn change(
+        &self,
+        id: OrderId,
+        options: LoadOptions,
+        decide: Decide,
+    ) -> Result<bool, StorageError> {
+        let channel = Arc::clone(&self.channel);
+        let change = OrderChange { id, options, decide, channel, attempted: None };
+        let wakeups = self.run(change).await?;
+        self.channel.wake(wakeups.unwrap_or_default());
+        Ok(wakeups.is_some())
+    }
+
+    async fn aggregate(
+        &self,
+        id: OrderId,
+        scope: &Scope,
+    ) -> Result<Option<OrderAggregate>, StorageError> {
+        let arguments = bound([Some(id.to_string()), only_customer(scope)]);
+        let rows = self.rows(sql::AGGREGATE.into_sql_str(), arguments).await?;
+        rows.first().map(|json| read::<AggregateRow>(json)?.restore()).transpose()
+    }
+
+    async fn list(
+        &self,
+        query: &OrderQuery,
+        scope: &Scope,
+    ) -> Result<Vec<OrderAggregate>, StorageError> {
+        let Some(filter) = OrderFilter::new(query, scope) else { return Ok(Vec::new()) };
+        let sql = AssertSqlSafe(filter.sql(sql::SELECT_AGGREGATE, "$4::uuid"));
+        let mut arguments = bound([filter.customer, filter.status.map(str::to_owned)]);
+        bind(&mut arguments, filter.after.map(|(at, _)| at));
+        bind(&mut arguments, filter.after.map(|(_, id)| id.to_string()));
+        bind(&mut arguments, filter.limit);
+        let rows = self.rows(sql.into_sql_str(), arguments).await?;
+        rows.iter().map(|json| read::<AggregateRow>(json)?.restore()).collect()
+    }
+
+    async fn find_order(
+        &self,
+        provider: Provider,
+        number: &ProviderNumber,
+    ) -> Result<Option<OrderId>, StorageError> {
+        let number = clean(number.as_str());
+        let arguments = bound([Some(provider.as_str().to_owned()), Some(number)]);
+        let rows = self.rows(sql::FIND_ORDER.into_sql_str(), arguments).await?;
+        Ok(rows.first().and_then(|id| OrderId::parse(id)))
+    }
+
+    async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
+        self.run(entry).await
+    }
+}
+
+#[async_trait::async_trait]
+impl Work for InboxEntry {
+    type Output = bool;
+    const TRANSACTION: bool = false;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<bool, AttemptError> {
+        keep_callback(tx, self).await
+    }
+}
+
+/// `false` when its event is there already.
+pub async fn keep_callback(tx: &mut Tx<'_>, entry: &InboxEntry) -> Result<bool, AttemptError> {
+    let kept = sqlx::query(sql::KEEP_CALLBACK)
+        .bind(entry.provider.as_str())
+        .bind(clean(entry.number.as_str()))
+        .bind(entry.event_id.as_deref().map(clean))
+        .bind(clean(&entry.kind))
+        .bind(entry.signed)
+        .bind(tx.now)
+        .execute(&mut *tx.connection)
+        .await?;
+    Ok(kept.rows_affected() > 0)
+}

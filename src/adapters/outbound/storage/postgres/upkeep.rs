@@ -1,0 +1,61 @@
+//! What the operator asks: gauges, pruning, and whether the server takes writes.
+
+use super::session::{AttemptError, Tx, Work};
+use super::{PgStore, bind, micros, sql};
+use crate::adapters::observe::storage_upkeep::{Connections, StorageUpkeep, TaskStat};
+use crate::adapters::outbound::storage::PRUNE_BATCH;
+use crate::adapters::outbound::storage::rows::{TaskStatRow, read_all};
+use crate::core::ports::storage_error::StorageError;
+use sqlx::SqlSafeStr;
+use sqlx::postgres::PgArguments;
+use std::time::Duration;
+
+#[async_trait::async_trait]
+impl StorageUpkeep for PgStore {
+    async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
+        let mut arguments = PgArguments::default();
+        bind(&mut arguments, self.now());
+        let rows = self.rows(sql::STATS.into_sql_str(), arguments).await?;
+        let rows: Vec<TaskStatRow> = read_all(&rows)?;
+        Ok(rows.into_iter().filter_map(TaskStatRow::restore).collect())
+    }
+
+    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
+        self.run(Prune { tasks, keys }).await
+    }
+
+    async fn ping(&self) -> Result<(), StorageError> {
+        let rows = self.rows(sql::PING.into_sql_str(), PgArguments::default()).await?;
+        if rows == [sql::WRITABLE] { Ok(()) } else { Err(StorageError::Unavailable) }
+    }
+
+    fn connections(&self) -> Connections {
+        self.sessions.pool.connections()
+    }
+}
+
+/// Removes what is older.
+struct Prune {
+    tasks: Duration,
+    keys: Duration,
+}
+
+#[async_trait::async_trait]
+impl Work for Prune {
+    type Output = u64;
+    const TRANSACTION: bool = true;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, AttemptError> {
+        let mut gone = 0;
+        for (sql, age) in [(sql::PRUNE_TASKS, self.tasks), (sql::PRUNE_KEYS, self.keys)] {
+            gone += sqlx::query(sql)
+                .bind(tx.now)
+                .bind(micros(age))
+                .bind(i64::from(PRUNE_BATCH))
+                .execute(&mut *tx.connection)
+                .await?
+                .rows_affected();
+        }
+        Ok(gone)
+    }
+}

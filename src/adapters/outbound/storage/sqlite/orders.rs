@@ -1,0 +1,107 @@
+//! Orders: written through the writer, read beside it.
+
+use super::change::OrderChange;
+use super::place::Placement;
+use super::writer::{QueuedWork, Request, Tx, Work, WriteError};
+use super::{SqliteStore, blob, sql};
+use crate::adapters::outbound::storage::filters::{OrderFilter, only_customer};
+use crate::adapters::outbound::storage::invariants::READABLE;
+use crate::adapters::outbound::storage::rows::{AggregateRow, clean, read};
+use crate::core::domain::ids::OrderId;
+use crate::core::domain::order::Order;
+use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::payment::OrderAggregate;
+use crate::core::ports::idempotency::{KeyedOrder, Placed};
+use crate::core::ports::order_repository::{
+    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope,
+};
+use crate::core::ports::storage_error::StorageError;
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
+
+#[async_trait::async_trait]
+impl OrderRepository for SqliteStore {
+    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
+        let (request, answer) = Request::new(Placement { order, key });
+        self.submit(QueuedWork::Placement(Box::new(request)), answer).await
+    }
+
+    async fn change(
+        &self,
+        id: OrderId,
+        options: LoadOptions,
+        decide: Decide,
+    ) -> Result<bool, StorageError> {
+        let (request, answer) = Request::new(OrderChange { id, options, decide });
+        self.submit(QueuedWork::Change(Box::new(request)), answer).await
+    }
+
+    async fn aggregate(
+        &self,
+        id: OrderId,
+        scope: &Scope,
+    ) -> Result<Option<OrderAggregate>, StorageError> {
+        let row = sqlx::query_scalar::<_, String>(sql::AGGREGATE)
+            .bind(blob(id.uuid()))
+            .bind(only_customer(scope));
+        let found = self.read(async |mut reader| row.fetch_optional(&mut *reader).await).await?;
+        found.map(|json| read::<AggregateRow>(&json)?.restore()).transpose()
+    }
+
+    async fn list(
+        &self,
+        query: &OrderQuery,
+        scope: &Scope,
+    ) -> Result<Vec<OrderAggregate>, StorageError> {
+        let Some(filter) = OrderFilter::new(query, scope) else { return Ok(Vec::new()) };
+        let sql = filter.sql(sql::SELECT_AGGREGATE, "$4");
+        let rows = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql))
+            .bind(filter.customer)
+            .bind(filter.status)
+            .bind(filter.after.map(|(at, _)| at))
+            .bind(filter.after.map(|(_, id)| blob(id)))
+            .bind(filter.limit);
+        let found = self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await?;
+        found.iter().map(|json| read::<AggregateRow>(json)?.restore()).collect()
+    }
+
+    async fn find_order(
+        &self,
+        provider: Provider,
+        number: &ProviderNumber,
+    ) -> Result<Option<OrderId>, StorageError> {
+        let row = sqlx::query_scalar::<_, Vec<u8>>(sql::FIND_ORDER)
+            .bind(provider.as_str())
+            .bind(number.as_str());
+        let found = self.read(async |mut reader| row.fetch_optional(&mut *reader).await).await?;
+        let id = found.map(|id| Uuid::from_slice(&id)).transpose();
+        Ok(id.map_err(|_| StorageError::Corrupt(READABLE))?.map(OrderId::from_uuid))
+    }
+
+    async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
+        self.write(entry).await
+    }
+}
+
+#[async_trait::async_trait]
+impl Work for InboxEntry {
+    type Output = bool;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<bool, WriteError> {
+        keep_callback(tx, self).await
+    }
+}
+
+/// `false` when its event is there already.
+pub async fn keep_callback(tx: &mut Tx<'_>, entry: &InboxEntry) -> Result<bool, WriteError> {
+    let kept = sqlx::query(sql::KEEP_CALLBACK)
+        .bind(entry.provider.as_str())
+        .bind(clean(entry.number.as_str()))
+        .bind(entry.event_id.as_deref().map(clean))
+        .bind(clean(&entry.kind))
+        .bind(entry.signed)
+        .bind(tx.now.micros())
+        .execute(&mut *tx.connection)
+        .await?;
+    Ok(kept.rows_affected() > 0)
+}

@@ -1,0 +1,69 @@
+//! What the operator asks: gauges, pruning, and whether the writer writes.
+
+use super::writer::{Tx, Work, WriteError};
+use super::{SqliteStore, sql};
+use crate::adapters::observe::storage_upkeep::{Connections, StorageUpkeep, TaskStat};
+use crate::adapters::outbound::storage::PRUNE_BATCH;
+use crate::adapters::outbound::storage::rows::{TaskStatRow, read_all};
+use crate::core::ports::storage_error::StorageError;
+use std::time::Duration;
+
+#[async_trait::async_trait]
+impl StorageUpkeep for SqliteStore {
+    async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
+        let rows = sqlx::query_scalar::<_, String>(sql::STATS).bind(self.clock.now().micros());
+        let found = self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await?;
+        let rows: Vec<TaskStatRow> = read_all(&found)?;
+        Ok(rows.into_iter().filter_map(TaskStatRow::restore).collect())
+    }
+
+    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
+        self.write(Prune { tasks, keys }).await
+    }
+
+    async fn ping(&self) -> Result<(), StorageError> {
+        self.write(Ping).await
+    }
+
+    /// Of the readers. The writer has one connection, and a queue before it is how it gathers its
+    /// commits: no shortage.
+    fn connections(&self) -> Connections {
+        self.readers.connections()
+    }
+}
+
+/// Removes what is older.
+struct Prune {
+    tasks: Duration,
+    keys: Duration,
+}
+
+#[async_trait::async_trait]
+impl Work for Prune {
+    type Output = u64;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, WriteError> {
+        let mut gone = 0;
+        for (sql, age) in [(sql::PRUNE_TASKS, self.tasks), (sql::PRUNE_KEYS, self.keys)] {
+            gone += sqlx::query(sql)
+                .bind((tx.now - age).micros())
+                .bind(PRUNE_BATCH)
+                .execute(&mut *tx.connection)
+                .await?
+                .rows_affected();
+        }
+        Ok(gone)
+    }
+}
+
+/// Nothing but the transaction itself.
+struct Ping;
+
+#[async_trait::async_trait]
+impl Work for Ping {
+    type Output = ();
+
+    async fn run(&mut self, _: &mut Tx<'_>) -> Result<(), WriteError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Where tasks wait for whoever runs them. A task is written with its order's aggregate; here it is
+//! looked at, leased and handed back.
+
+use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
+use crate::core::domain::provider::Provider;
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::registration::Registration;
+use crate::core::payment::task::{Task, TaskKind, TaskState};
+use crate::core::ports::order_repository::Scope;
+use crate::core::ports::storage_error::StorageError;
+use std::fmt;
+use std::time::Duration;
+
+#[async_trait::async_trait]
+pub trait TaskQueue: Send + Sync + fmt::Debug {
+    async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError>;
+
+    /// For the operator: newest first, by (`created_at`, `id`).
+    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError>;
+
+    /// Takes leases on due tasks and on those whose lease ran out (which counts as a lost lease), the
+    /// longest due first. Unknown kinds are never touched.
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError>;
+
+    /// Hands back every lease of `owner`, due at once and without charge: at start, when they are
+    /// those of a dead predecessor, and at the end.
+    async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError>;
+
+    /// Waits until the count of wake-ups of this kind is no longer `seen`, and returns it; begin with
+    /// 0. One that came between two waits is not missed, several may become one. They only make things
+    /// quicker: they can be lost with a connection or never come, so whoever waits polls too.
+    async fn wakeup(&self, _wakeup: Wakeup, _seen: u64) -> u64 {
+        std::future::pending().await
+    }
+}
+
+/// What just happened in this or, as far as the database tells, another instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wakeup {
+    /// A worker has something to claim at once.
+    TaskDue,
+    /// Somebody may be waiting for its end.
+    TaskFinished,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TaskQuery {
+    pub order: Option<OrderId>,
+    pub state: Option<TaskState>,
+    pub limit: usize,
+    pub after: Option<(Timestamp, TaskId)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskView {
+    pub task: Task,
+    /// The registration that it made.
+    pub registration: Option<Registration>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimRequest {
+    pub owner: InstanceId,
+    /// Shared by the whole batch: it is unique for each task and claim all the same.
+    pub token: LeaseToken,
+    pub lease: Duration,
+    /// How many to take of each lane; `None` is the lane of tasks that any provider can serve.
+    pub lanes: Vec<(Option<Provider>, usize)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    pub order_id: OrderId,
+    pub task_id: TaskId,
+    pub kind: TaskKind,
+    pub token: LeaseToken,
+    pub attempts: u32,
+    pub trace: Option<String>,
+}
