@@ -9,11 +9,13 @@ mod keeping;
 mod listing;
 mod placing;
 mod queueing;
+mod refunding;
 mod refusing;
 
 mod postgres_alone;
 mod proxy;
 mod sqlite_alone;
+mod upgrading;
 
 mod world;
 
@@ -61,12 +63,19 @@ contract! {
         no_update_is_lost_when_many_change_one_order,
         a_caller_that_goes_away_leaves_all_or_nothing,
     }
+    refunding {
+        a_refund_is_committed_with_its_task_and_reads_back,
+        a_refund_moves_on_and_its_neighbours_stay_as_they_are,
+        a_refund_outlives_its_task,
+    }
     refusing {
         a_second_registration_that_may_be_alive_is_refused,
         a_number_is_never_given_twice,
         a_second_unfinished_task_of_a_kind_is_refused,
         a_running_task_without_a_lease_is_refused,
+        a_refund_of_no_registration_is_refused,
         nothing_is_ever_taken_away,
+        what_a_refund_gives_back_never_changes,
         what_was_bought_never_changes,
         a_wrong_decision_harms_no_neighbour,
     }

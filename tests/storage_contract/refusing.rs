@@ -1,11 +1,13 @@
 //! Wrong decisions: the database names the rule and nothing of them holds.
 
-use crate::world::{START, World, registration, task};
-use order_service::core::domain::ids::OrderId;
+use crate::world::{START, World, refund, registration, task, with_state};
+use order_service::core::domain::ids::{OrderId, TaskId};
 use order_service::core::domain::money::Money;
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::refund::{Refund, RefundOrigin};
+use order_service::core::payment::registration::RegistrationState;
 use order_service::core::payment::task::{TaskKind, TaskState};
 use order_service::core::ports::order_repository::{LoadOptions, SideWrites};
 use order_service::core::ports::storage_error::StorageError;
@@ -66,6 +68,11 @@ pub async fn a_running_task_without_a_lease_is_refused(world: World) {
         .await;
 }
 
+pub async fn a_refund_of_no_registration_is_refused(world: World) {
+    let id = world.placed("c-1").await.id;
+    refused(&world, id, "schema", move |d| d.refunds.push(refund(id, TaskId::new(1)))).await;
+}
+
 pub async fn nothing_is_ever_taken_away(world: World) {
     let id = world.queued(None).await.order_id;
     refused(&world, id, "append_only", |aggregate| aggregate.tasks.clear()).await;
@@ -74,6 +81,31 @@ pub async fn nothing_is_ever_taken_away(world: World) {
         .await
         .unwrap();
     refused(&world, id, "append_only", |aggregate| aggregate.registrations.clear()).await;
+    world.change(id, move |d, _| d.refunds.push(refund(id, TaskId::new(1)))).await.unwrap();
+    refused(&world, id, "append_only", |aggregate| aggregate.refunds.clear()).await;
+}
+
+pub async fn what_a_refund_gives_back_never_changes(world: World) {
+    let id = world.placed("c-1").await.id;
+    world
+        .change(id, move |aggregate, _| {
+            aggregate.registrations.push(registration(id, Provider::Sber, 1));
+            aggregate.registrations.push(with_state(
+                registration(id, Provider::OdnaKassa, 2),
+                RegistrationState::Dead,
+            ));
+            aggregate.refunds.push(refund(id, TaskId::new(1)));
+        })
+        .await
+        .unwrap();
+    let changes: [fn(&mut Refund); 3] = [
+        |refund| refund.amount = Money::rub(99).unwrap(),
+        |refund| (refund.provider, refund.sequence) = (Provider::OdnaKassa, 2),
+        |refund| refund.origin = RefundOrigin::LateMoney,
+    ];
+    for change in changes {
+        refused(&world, id, "append_only", move |d| change(&mut d.refunds[0])).await;
+    }
 }
 
 pub async fn what_was_bought_never_changes(world: World) {

@@ -9,6 +9,7 @@ use order_service::core::domain::order::{Item, Order};
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::refund::{Refund, RefundKey, RefundOrigin};
 use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{Lease, Task, TaskKind, TaskState};
 use order_service::core::ports::clock::Clock;
@@ -193,6 +194,12 @@ pub fn registration(order: OrderId, provider: Provider, sequence: u8) -> Registr
 
 pub fn with_state(registration: Registration, state: RegistrationState) -> Registration {
     Registration { state, ..registration }
+}
+
+/// A plan to give back a part of what the first registration at Sber got.
+pub fn refund(order: OrderId, task: TaskId) -> Refund {
+    let (key, origin) = (RefundKey::of_task(order, task), RefundOrigin::Client);
+    Refund::planned(key, (Provider::Sber, 1), Money::rub(100).unwrap(), origin, task, START)
 }
 
 pub fn task(order: OrderId, kind: TaskKind, run_at: Timestamp) -> Task {

@@ -32,9 +32,11 @@ impl ChangedRows {
         now: Timestamp,
     ) -> Result<Option<Self>, StorageError> {
         let OrderAggregate { order, registrations, refunds, tasks } = decided;
-        let refunds = changed_refunds(&loaded.refunds, refunds, now)?;
-        let registrations = changed_registrations(&loaded.registrations, registrations, now)?;
-        let tasks = changed_tasks(&loaded.tasks, tasks, now)?;
+        let mut registrations = changed(&loaded.registrations, registrations, now)?;
+        registrations.sort_by_key(|registration| registration.state.maybe_alive());
+        let refunds = changed(&loaded.refunds, refunds, now)?;
+        let mut tasks = changed(&loaded.tasks, tasks, now)?;
+        tasks.sort_by_key(|task| !task.state.is_final());
         let before = &loaded.order;
         let same = Order { status: before.status, updated_at: before.updated_at, ..order.clone() };
         if same != *before {
@@ -62,83 +64,96 @@ impl ChangedRows {
     }
 }
 
-fn changed_registrations(
-    loaded: &[Registration],
-    decided: Vec<Registration>,
-    now: Timestamp,
-) -> Result<Vec<Registration>, StorageError> {
+/// What the rows of an aggregate have in common.
+trait Part: Clone + PartialEq {
+    fn is(&self, other: &Self) -> bool;
+
+    /// # Errors
+    /// What never changes is not what it was before.
+    fn check_content(&self, before: &Self) -> Result<(), StorageError>;
+
+    fn touch(&mut self, now: Timestamp);
+
+    /// Gives a changed row its next version, where rows have one.
+    fn raise(&mut self, _before: Option<&Self>, _now: Timestamp) {}
+}
+
+fn changed<P: Part>(loaded: &[P], decided: Vec<P>, now: Timestamp) -> Result<Vec<P>, StorageError> {
     let mut kept = 0;
     let mut changed = Vec::new();
-    for mut registration in decided {
-        let key = (registration.provider, registration.sequence);
-        let before = loaded.iter().find(|before| (before.provider, before.sequence) == key);
+    for mut part in decided {
+        let before = loaded.iter().find(|before| part.is(before));
+        part.touch(now);
         if let Some(before) = before {
             kept += 1;
-            if (&registration.number, registration.amount) != (&before.number, before.amount) {
-                return Err(StorageError::Corrupt(APPEND_ONLY));
-            }
-            registration.updated_at = before.updated_at;
-            if registration == *before {
+            part.check_content(before)?;
+            let mut touched = before.clone();
+            touched.touch(now);
+            if part == touched {
                 continue;
             }
         }
-        registration.updated_at = now;
-        changed.push(registration);
-    }
-    changed.sort_by_key(|registration| registration.state.maybe_alive());
-    if kept == loaded.len() { Ok(changed) } else { Err(StorageError::Corrupt(APPEND_ONLY)) }
-}
-
-fn changed_refunds(
-    loaded: &[Refund],
-    decided: Vec<Refund>,
-    now: Timestamp,
-) -> Result<Vec<Refund>, StorageError> {
-    let mut kept = 0;
-    let mut changed = Vec::new();
-    for mut refund in decided {
-        if let Some(before) = loaded.iter().find(|before| before.key == refund.key) {
-            kept += 1;
-            let content = |refund: &Refund| (refund.provider, refund.sequence, refund.amount);
-            if content(&refund) != content(before) {
-                return Err(StorageError::Corrupt(APPEND_ONLY));
-            }
-            refund.updated_at = before.updated_at;
-            if refund == *before {
-                continue;
-            }
-        }
-        refund.updated_at = now;
-        changed.push(refund);
+        part.raise(before, now);
+        changed.push(part);
     }
     if kept == loaded.len() { Ok(changed) } else { Err(StorageError::Corrupt(APPEND_ONLY)) }
 }
 
-fn changed_tasks(
-    loaded: &[Task],
-    decided: Vec<Task>,
-    now: Timestamp,
-) -> Result<Vec<Task>, StorageError> {
-    let mut kept = 0;
-    let mut changed = Vec::new();
-    for mut task in decided {
-        if let Some(before) = loaded.iter().find(|before| before.id == task.id) {
-            kept += 1;
-            if task.version != before.version {
-                return Err(StorageError::Corrupt(VERSION));
-            }
-            task.updated_at = before.updated_at;
-            if task == *before {
-                continue;
-            }
-            task.version += 1;
+fn same<T: PartialEq>(one: &T, other: &T, otherwise: &'static str) -> Result<(), StorageError> {
+    if one == other { Ok(()) } else { Err(StorageError::Corrupt(otherwise)) }
+}
+
+impl Part for Registration {
+    fn is(&self, other: &Self) -> bool {
+        (self.provider, self.sequence) == (other.provider, other.sequence)
+    }
+
+    fn check_content(&self, before: &Self) -> Result<(), StorageError> {
+        same(&(&self.number, self.amount), &(&before.number, before.amount), APPEND_ONLY)
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+}
+
+impl Part for Refund {
+    fn is(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+
+    fn check_content(&self, before: &Self) -> Result<(), StorageError> {
+        let content = |refund: &Self| {
+            let about = (refund.provider, refund.sequence);
+            (about, refund.amount, refund.origin, refund.created_at)
+        };
+        same(&content(self), &content(before), APPEND_ONLY)
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+}
+
+impl Part for Task {
+    fn is(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+
+    fn check_content(&self, before: &Self) -> Result<(), StorageError> {
+        same(&self.version, &before.version, VERSION)
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+
+    fn raise(&mut self, before: Option<&Self>, now: Timestamp) {
+        if before.is_some() {
+            self.version += 1;
         } else {
-            task.version = 1;
-            task.created_at = now;
+            self.version = 1;
+            self.created_at = now;
         }
-        task.updated_at = now;
-        changed.push(task);
     }
-    changed.sort_by_key(|task| !task.state.is_final());
-    if kept == loaded.len() { Ok(changed) } else { Err(StorageError::Corrupt(APPEND_ONLY)) }
 }

@@ -9,7 +9,8 @@ pub const ONE_UNFINISHED: &str = "tasks_one_unfinished";
 pub const LEASE: &str = "tasks_lease";
 /// The id of an order or a task exists already.
 pub const FRESH_ID: &str = "fresh_id";
-/// Registrations and tasks are never taken away, and an order's content never changes.
+/// Registrations, refunds and tasks are never taken away, and what they and the order are about never
+/// changes.
 pub const APPEND_ONLY: &str = "append_only";
 /// What was loaded under lock is what is overwritten.
 pub const VERSION: &str = "version";

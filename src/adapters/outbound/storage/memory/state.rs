@@ -1,9 +1,7 @@
 //! The tables of the memory store, as ordered maps: the same seed gives the same order of everything.
 
 use crate::adapters::outbound::storage::diff::ChangedRows;
-use crate::adapters::outbound::storage::invariants::{
-    FRESH_ID, LEASE, ONE_ALIVE, ONE_NUMBER, ONE_UNFINISHED,
-};
+use crate::adapters::outbound::storage::invariants::FRESH_ID;
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
 use crate::adapters::outbound::storage::{KEY_TAKEN, is_waiting};
 use crate::core::domain::ids::{OrderId, TaskId};
@@ -13,7 +11,7 @@ use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
-use crate::core::payment::task::{Task, TaskState};
+use crate::core::payment::task::Task;
 use crate::core::ports::idempotency::{IdempotencyKey, KeptReply, KeyedOrder, Placed};
 use crate::core::ports::order_repository::{
     AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, Scope, SideWrites, TxContext,
@@ -23,15 +21,15 @@ use crate::core::ports::task_queue::{TaskQuery, TaskView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Debug)]
-struct Stored {
+pub(super) struct Stored {
     order: Order,
-    registrations: Vec<Registration>,
+    pub(super) registrations: Vec<Registration>,
     refunds: Vec<Refund>,
 }
 
 #[derive(Debug, Default)]
 pub struct State {
-    orders: BTreeMap<OrderId, Stored>,
+    pub(super) orders: BTreeMap<OrderId, Stored>,
     pub(super) tasks: BTreeMap<TaskId, Task>,
     pub(super) unfinished: BTreeSet<(OrderId, TaskId)>,
     pub numbers: HashMap<(Provider, ProviderNumber), OrderId>,
@@ -87,43 +85,6 @@ impl State {
         }
         self.keep_side_writes(writes, now);
         Ok(Some(changes.map(|changes| self.save(changes, now)).unwrap_or_default()))
-    }
-
-    /// The unique indexes and checks of the databases.
-    fn check(&self, changes: &ChangedRows) -> Result<(), StorageError> {
-        let id = changes.order.id;
-        let stored = self.orders.get(&id).map_or(&[][..], |stored| &stored.registrations);
-        let changed =
-            |old: &&Registration| changes.registrations.iter().any(|new| same_row(old, new));
-        let untouched = stored.iter().filter(|old| !changed(old));
-        if untouched.chain(&changes.registrations).filter(|r| r.state.maybe_alive()).count() > 1 {
-            return Err(StorageError::Corrupt(ONE_ALIVE));
-        }
-        for new in &changes.registrations {
-            let known = stored.iter().any(|old| same_row(old, new));
-            if !known && self.numbers.contains_key(&(new.provider, new.number.clone())) {
-                return Err(StorageError::Corrupt(ONE_NUMBER));
-            }
-        }
-        for new in &changes.tasks {
-            let foreign = self.tasks.get(&new.id).is_some_and(|old| old.version >= new.version);
-            let twin = |old: &Task| {
-                old.kind == new.kind
-                    && old.id != new.id
-                    && !changes.tasks.iter().any(|task| task.id == old.id && task.state.is_final())
-            };
-            if foreign || new.order_id != id {
-                return Err(StorageError::Corrupt(FRESH_ID));
-            }
-            if (new.state == TaskState::Running) != new.lease.is_some() {
-                return Err(StorageError::Corrupt(LEASE));
-            }
-            if !new.state.is_final() && self.unfinished_of(id).chain(open(&changes.tasks)).any(twin)
-            {
-                return Err(StorageError::Corrupt(ONE_UNFINISHED));
-            }
-        }
-        Ok(())
     }
 
     fn save(&mut self, changes: ChangedRows, now: Timestamp) -> WakeupSet {
@@ -195,7 +156,7 @@ impl State {
         })
     }
 
-    fn unfinished_of(&self, id: OrderId) -> impl Iterator<Item = &Task> {
+    pub(super) fn unfinished_of(&self, id: OrderId) -> impl Iterator<Item = &Task> {
         let last = TaskId::new(u128::MAX);
         self.unfinished
             .range((id, TaskId::new(0))..=(id, last))
@@ -244,10 +205,6 @@ impl State {
     }
 }
 
-fn same_row(one: &Registration, other: &Registration) -> bool {
+pub(super) fn same_row(one: &Registration, other: &Registration) -> bool {
     (one.provider, one.sequence) == (other.provider, other.sequence)
-}
-
-fn open(tasks: &[Task]) -> impl Iterator<Item = &Task> {
-    tasks.iter().filter(|task| !task.state.is_final())
 }

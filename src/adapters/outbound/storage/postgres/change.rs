@@ -8,7 +8,7 @@ use super::sql;
 use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::VERSION;
 use crate::adapters::outbound::storage::rows::{
-    AggregateRow, RegistrationRow, TaskRow, clean, read, write,
+    AggregateRow, RefundRow, RegistrationRow, TaskRow, clean, read, write,
 };
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
 use crate::adapters::outbound::storage::{KEY_TAKEN, decision};
@@ -86,9 +86,10 @@ async fn save(
         refunds: vec![],
         tasks: vec![],
     };
-    let ChangedRows { order, registrations, refunds: _, tasks } = changes.unwrap_or_else(unchanged);
+    let ChangedRows { order, registrations, refunds, tasks } = changes.unwrap_or_else(unchanged);
     let registrations: Vec<_> =
         registrations.iter().map(|made| RegistrationRow::of(order.id, made)).collect();
+    let refunds: Vec<_> = refunds.iter().map(|made| RefundRow::of(order.id, made)).collect();
     let tasks: Vec<_> = tasks.iter().map(TaskRow::from).collect();
     let (saved, _): (i64, Option<String>) = sqlx::query_as(sql::SAVE)
         .bind(order.id.to_string())
@@ -98,11 +99,12 @@ async fn save(
         .bind(order.version)
         .bind(mark.to_string())
         .bind(write(&registrations))
+        .bind(write(&refunds))
         .bind(write(&tasks))
         .bind(notice)
         .fetch_one(&mut *tx.connection)
         .await?;
-    if usize::try_from(saved) == Ok(1 + registrations.len() + tasks.len()) {
+    if usize::try_from(saved) == Ok(1 + registrations.len() + refunds.len() + tasks.len()) {
         Ok(())
     } else {
         Err(StorageError::Corrupt(VERSION).into())

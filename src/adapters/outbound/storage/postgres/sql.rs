@@ -25,12 +25,20 @@ macro_rules! registrations_json {
     };
 }
 
+macro_rules! refunds_json {
+    () => {
+        "(SELECT coalesce(json_agg(f), '[]') FROM refunds f WHERE f.order_id = o.id)"
+    };
+}
+
 /// An aggregate as one value of one statement, which is one snapshot.
 macro_rules! select_aggregate {
     () => {
         concat!(
             "SELECT json_build_object('order', o, 'registrations', ",
             registrations_json!(),
+            ", 'refunds', ",
+            refunds_json!(),
             ", 'tasks', (SELECT coalesce(json_agg(t), '[]') FROM tasks t WHERE t.order_id = o.id \
              AND t.state IN ('queued', 'running') AND ",
             known_kind!(),
@@ -87,14 +95,16 @@ pub const LOAD: &str = concat!(
     known_kind!(),
     " ORDER BY t.id FOR UPDATE) SELECT json_build_object('order', o, 'registrations', ",
     registrations_json!(),
+    ", 'refunds', ",
+    refunds_json!(),
     ", 'tasks', (SELECT coalesce(json_agg(t), '[]') FROM t))::text, ",
     now!("$2"),
     " FROM orders o WHERE o.id = $1::uuid"
 );
 
 /// What a decision changed, in one statement: `$1` order, `$2` its loaded version, `$3` status,
-/// `$4` updated at, `$5` version, `$6` the mark of this change, `$7` registrations, `$8` tasks,
-/// `$9` what to notify others of, if anything. Answers how many rows were written.
+/// `$4` updated at, `$5` version, `$6` the mark of this change, `$7` registrations, `$8` refunds,
+/// `$9` tasks, `$10` what to notify others of, if anything. Answers how many rows were written.
 pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $4, version = $5, \
     last_change = $6::uuid WHERE id = $1::uuid AND version = $2 RETURNING 1), \
     r AS (INSERT INTO registrations SELECT * \
@@ -106,24 +116,34 @@ pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $
     registered_at = excluded.registered_at, paid_at = excluded.paid_at, \
     expires_at = excluded.expires_at, evidence = excluded.evidence, \
     updated_at = excluded.updated_at RETURNING 1), \
+    f AS (INSERT INTO refunds (order_id, key, provider, sequence, amount, currency, state, origin, \
+    task_id, told_before, sent_at, sends, acknowledged, unchanged, created_at, updated_at) \
+    SELECT order_id, key, provider, sequence, amount, currency, state, origin, task_id, \
+    told_before, sent_at, sends, acknowledged, unchanged, created_at, updated_at \
+    FROM json_populate_recordset(NULL::refunds, $8::json) \
+    ON CONFLICT (order_id, key) DO UPDATE SET state = excluded.state, task_id = excluded.task_id, \
+    told_before = excluded.told_before, sent_at = excluded.sent_at, sends = excluded.sends, \
+    acknowledged = excluded.acknowledged, unchanged = excluded.unchanged, \
+    updated_at = excluded.updated_at RETURNING 1), \
     t AS (INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, \
     lost_leases, deadline, lease_owner, lease_token, lease_until, result_provider, \
-    result_sequence, error, refund, trace, return_url, created_at, updated_at, version) \
+    result_sequence, error, trace, return_url, created_at, updated_at, version) \
     SELECT id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, deadline, \
-    lease_owner, lease_token, lease_until, result_provider, result_sequence, error, refund, \
+    lease_owner, lease_token, lease_until, result_provider, result_sequence, error, \
     trace, return_url, created_at, updated_at, version \
-    FROM json_populate_recordset(NULL::tasks, $8::json) \
+    FROM json_populate_recordset(NULL::tasks, $9::json) \
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
     run_at = excluded.run_at, lane = excluded.lane, attempts = excluded.attempts, \
     lost_leases = excluded.lost_leases, deadline = excluded.deadline, \
     lease_owner = excluded.lease_owner, lease_token = excluded.lease_token, \
     lease_until = excluded.lease_until, result_provider = excluded.result_provider, \
     result_sequence = excluded.result_sequence, error = excluded.error, \
-    refund = excluded.refund, trace = excluded.trace, return_url = excluded.return_url, \
+    trace = excluded.trace, return_url = excluded.return_url, \
     updated_at = excluded.updated_at, version = excluded.version \
     WHERE tasks.version = excluded.version - 1 RETURNING 1) \
-    SELECT (SELECT count(*) FROM o) + (SELECT count(*) FROM r) + (SELECT count(*) FROM t), \
-    CASE WHEN $9::text IS NOT NULL THEN pg_notify('order_tasks', $9)::text END";
+    SELECT (SELECT count(*) FROM o) + (SELECT count(*) FROM r) + (SELECT count(*) FROM f) \
+    + (SELECT count(*) FROM t), \
+    CASE WHEN $10::text IS NOT NULL THEN pg_notify('order_tasks', $10)::text END";
 
 pub const NOTIFY: &str = "SELECT pg_notify('order_tasks', $1)::text";
 

@@ -3,11 +3,13 @@
 
 mod order;
 mod queue;
+mod refund;
 mod registration;
 mod task;
 
 pub use order::{OrderChangeRow, OrderRow};
 pub use queue::{ClaimedRow, TaskStatRow};
+pub use refund::RefundRow;
 pub use registration::RegistrationRow;
 pub use task::{TaskRow, lane_word};
 
@@ -24,6 +26,7 @@ use serde::{Deserialize, Serialize};
 pub struct AggregateRow {
     order: OrderRow,
     registrations: Vec<RegistrationRow>,
+    refunds: Vec<RefundRow>,
     tasks: Vec<TaskRow>,
 }
 
@@ -42,20 +45,22 @@ impl TaskViewRow {
 
 impl AggregateRow {
     pub fn restore(self) -> Result<OrderAggregate, StorageError> {
-        let restored: Result<Vec<_>, _> =
-            self.registrations.into_iter().map(RegistrationRow::restore).collect();
-        let mut registrations = restored?;
+        let mut registrations = all(self.registrations, RegistrationRow::restore)?;
         registrations.sort_by_key(|registration| (registration.provider, registration.sequence));
-        let restored: Result<Vec<_>, _> = self.tasks.into_iter().map(TaskRow::restore).collect();
-        let mut tasks = restored?;
+        let mut refunds = all(self.refunds, RefundRow::restore)?;
+        refunds
+            .sort_by(|one, other| (one.created_at, &one.key).cmp(&(other.created_at, &other.key)));
+        let mut tasks = all(self.tasks, TaskRow::restore)?;
         tasks.sort_by_key(|task| (task.created_at, task.id));
-        Ok(OrderAggregate {
-            order: self.order.restore()?,
-            registrations,
-            refunds: Vec::new(),
-            tasks,
-        })
+        Ok(OrderAggregate { order: self.order.restore()?, registrations, refunds, tasks })
     }
+}
+
+fn all<R, T>(
+    rows: Vec<R>,
+    restore: impl Fn(R) -> Result<T, StorageError>,
+) -> Result<Vec<T>, StorageError> {
+    rows.into_iter().map(restore).collect()
 }
 
 /// Reads what the database wrote as JSON.

@@ -9,7 +9,7 @@ use super::writer::{self, Tx, WriteError};
 use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::VERSION;
 use crate::adapters::outbound::storage::rows::{
-    AggregateRow, OrderChangeRow, RegistrationRow, TaskRow, read, write,
+    AggregateRow, OrderChangeRow, RefundRow, RegistrationRow, TaskRow, read, write,
 };
 use crate::adapters::outbound::storage::{KEY_TAKEN, decision};
 use crate::core::domain::ids::{OrderId, TaskId};
@@ -105,6 +105,7 @@ async fn waiting(
 struct BatchRows {
     orders: Vec<OrderChangeRow>,
     registrations: Vec<RegistrationRow>,
+    refunds: Vec<RefundRow>,
     tasks: Vec<TaskRow>,
 }
 
@@ -114,6 +115,7 @@ impl BatchRows {
         self.orders.push(OrderChangeRow::from(&changes.order));
         self.registrations
             .extend(changes.registrations.iter().map(|made| RegistrationRow::of(id, made)));
+        self.refunds.extend(changes.refunds.iter().map(|made| RefundRow::of(id, made)));
         self.tasks.extend(changes.tasks.iter().map(TaskRow::from));
     }
 
@@ -124,10 +126,12 @@ impl BatchRows {
         let saved = sqlx::query(sql::SAVE)
             .bind(write(&self.orders))
             .bind(write(&self.registrations))
+            .bind(write(&self.refunds))
             .bind(write(&self.tasks))
             .execute(&mut *tx.connection)
             .await?;
-        let expected = self.orders.len() + self.registrations.len() + self.tasks.len();
+        let expected =
+            self.orders.len() + self.registrations.len() + self.refunds.len() + self.tasks.len();
         if usize::try_from(saved.rows_affected()) == Ok(expected) {
             Ok(())
         } else {

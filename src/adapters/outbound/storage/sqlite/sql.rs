@@ -27,6 +27,17 @@ macro_rules! registration_json {
     };
 }
 
+macro_rules! refund_json {
+    () => {
+        "json_object('order_id', hex(f.order_id), 'key', f.key, 'provider', f.provider, \
+         'sequence', f.sequence, 'amount', f.amount, 'currency', f.currency, 'state', f.state, \
+         'origin', f.origin, 'task_id', f.task_id, 'told_before', f.told_before, \
+         'sent_at', f.sent_at, 'sends', f.sends, \
+         'acknowledged', json(iif(f.acknowledged, 'true', 'false')), 'unchanged', f.unchanged, \
+         'created_at', f.created_at, 'updated_at', f.updated_at)"
+    };
+}
+
 macro_rules! task_json {
     () => {
         "json_object('id', t.id, 'order_id', hex(t.order_id), 'kind', t.kind, 'state', t.state, \
@@ -34,8 +45,8 @@ macro_rules! task_json {
          'lost_leases', t.lost_leases, 'deadline', t.deadline, 'lease_owner', t.lease_owner, \
          'lease_token', iif(t.lease_token IS NULL, NULL, hex(t.lease_token)), \
          'lease_until', t.lease_until, 'result_provider', t.result_provider, \
-         'result_sequence', t.result_sequence, 'error', t.error, 'refund', json(t.refund), \
-         'trace', t.trace, 'return_url', t.return_url, 'created_at', t.created_at, \
+         'result_sequence', t.result_sequence, 'error', t.error, 'trace', t.trace, \
+         'return_url', t.return_url, 'created_at', t.created_at, \
          'updated_at', t.updated_at, 'version', t.version)"
     };
 }
@@ -49,6 +60,9 @@ macro_rules! select_aggregate {
             ", 'registrations', (SELECT json_group_array(",
             registration_json!(),
             ") FROM registrations r WHERE r.order_id = o.id), \
+             'refunds', (SELECT json_group_array(",
+            refund_json!(),
+            ") FROM refunds f WHERE f.order_id = o.id), \
              'tasks', (SELECT json_group_array(",
             task_json!(),
             ") FROM tasks t WHERE t.order_id = o.id AND t.state IN ('queued', 'running') AND ",
@@ -102,8 +116,8 @@ pub const PLACE: &str = "INSERT INTO orders (id, customer_id, status, items, tot
     json(value -> 'items'), value ->> 'total', value ->> 'currency', value ->> 'created_at', \
     value ->> 'updated_at', value ->> 'version' FROM jsonb_each($1)";
 
-/// What decisions changed: `$1` orders, `$2` registrations, `$3` tasks, each with its new version.
-/// Three statements in one trip to the connection's thread. `jsonb_each` gives each element as SQLite
+/// What decisions changed: `$1` orders, `$2` registrations, `$3` refunds, `$4` tasks, orders and tasks
+/// with their new version. Four statements in one trip to the connection's thread. `jsonb_each` gives each element as SQLite
 /// parsed it; `json_each` would write it as text again for every field that is taken from it.
 pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     updated_at = value ->> 'updated_at', version = value ->> 'version' FROM jsonb_each($1) \
@@ -125,23 +139,34 @@ pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     registered_at = excluded.registered_at, paid_at = excluded.paid_at, \
     expires_at = excluded.expires_at, evidence = excluded.evidence, \
     updated_at = excluded.updated_at; \
+    INSERT INTO refunds (order_id, key, provider, sequence, amount, currency, state, origin, \
+    task_id, told_before, sent_at, sends, acknowledged, unchanged, created_at, updated_at) \
+    SELECT unhex(value ->> 'order_id', '-'), value ->> 'key', value ->> 'provider', \
+    value ->> 'sequence', value ->> 'amount', value ->> 'currency', value ->> 'state', \
+    value ->> 'origin', value ->> 'task_id', value ->> 'told_before', value ->> 'sent_at', \
+    value ->> 'sends', value ->> 'acknowledged', value ->> 'unchanged', value ->> 'created_at', \
+    value ->> 'updated_at' FROM jsonb_each($3) WHERE true \
+    ON CONFLICT (order_id, key) DO UPDATE SET state = excluded.state, task_id = excluded.task_id, \
+    told_before = excluded.told_before, sent_at = excluded.sent_at, sends = excluded.sends, \
+    acknowledged = excluded.acknowledged, unchanged = excluded.unchanged, \
+    updated_at = excluded.updated_at; \
     INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, \
     deadline, lease_owner, lease_token, lease_until, result_provider, result_sequence, error, \
-    refund, trace, return_url, created_at, updated_at, version) \
+    trace, return_url, created_at, updated_at, version) \
     SELECT value ->> 'id', unhex(value ->> 'order_id', '-'), value ->> 'kind', value ->> 'state', \
     value ->> 'reason', value ->> 'run_at', value ->> 'lane', value ->> 'attempts', \
     value ->> 'lost_leases', value ->> 'deadline', value ->> 'lease_owner', \
     unhex(value ->> 'lease_token', '-'), value ->> 'lease_until', value ->> 'result_provider', \
-    value ->> 'result_sequence', value ->> 'error', value ->> 'refund', value ->> 'trace', \
+    value ->> 'result_sequence', value ->> 'error', value ->> 'trace', \
     value ->> 'return_url', value ->> 'created_at', value ->> 'updated_at', value ->> 'version' \
-    FROM jsonb_each($3) WHERE true \
+    FROM jsonb_each($4) WHERE true \
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
     run_at = excluded.run_at, lane = excluded.lane, attempts = excluded.attempts, \
     lost_leases = excluded.lost_leases, deadline = excluded.deadline, \
     lease_owner = excluded.lease_owner, lease_token = excluded.lease_token, \
     lease_until = excluded.lease_until, result_provider = excluded.result_provider, \
     result_sequence = excluded.result_sequence, error = excluded.error, \
-    refund = excluded.refund, trace = excluded.trace, return_url = excluded.return_url, \
+    trace = excluded.trace, return_url = excluded.return_url, \
     updated_at = excluded.updated_at, version = excluded.version \
     WHERE version = excluded.version - 1";
 
