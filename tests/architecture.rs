@@ -54,12 +54,14 @@ const HOUSE: &[Room] = &[
     room("adapters::outbound::storage", &["core::domain", "core::payment", "core::ports", "adapters::observe::storage_upkeep"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
     room("adapters::observe::metrics", &["core::domain", "core::payment", "core::ports", "adapters::observe", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time", "tracing"]),
 
-    // the driving side knows the core, and what operators look at
-    room("adapters::inbound::http_kit", &["core", "adapters::observe"], DOOR_CRATES),
-    room("adapters::inbound::api", &["core", "adapters::observe", "adapters::inbound::http_kit"], DOOR_CRATES),
+    // the driving side knows the core, and what operators look at; its kit knows no resource,
+    // and the listeners know nothing of one another
+    room("adapters::inbound::http_kit", &["core::domain::timestamp", "core::ports", "adapters::observe"], HTTP_CRATES),
+    room("adapters::inbound::resources", &["core", "adapters::observe::spans", "adapters::inbound::http_kit"], &["http", "serde", "tracing", "utoipa", "uuid"]),
+    room("adapters::inbound::api", &["core", "adapters::observe", "adapters::inbound::http_kit", "adapters::inbound::resources"], HTTP_CRATES),
     room("adapters::inbound::api::auth", &["core", "adapters::observe", "adapters::inbound::api", "adapters::inbound::http_kit"], &["axum", "http", "jsonwebtoken", "rustls_pki_types", "secrecy", "serde", "serde_json", "thiserror", "tracing"]),
     room("adapters::inbound::api::quota", &[], &["governor", "tokio::time"]),
-    room("adapters::inbound::admin", &["core", "adapters::observe", "adapters::resilience", "adapters::inbound::api", "adapters::inbound::http_kit"], DOOR_CRATES),
+    room("adapters::inbound::admin", &["core", "adapters::observe", "adapters::resilience", "adapters::inbound::http_kit", "adapters::inbound::resources"], HTTP_CRATES),
     room("adapters::inbound::worker", &["core", "adapters::observe"], &["fastrand", "tokio", "tokio_util", "tracing"]),
 
     // the frame knows everything
@@ -111,7 +113,7 @@ const PAYMENT_VENDOR_CRATES: &[&str] = &["async_trait", "form_urlencoded", "http
 #[rustfmt::skip]
 const CACHED_VENDOR_CRATES: &[&str] = &["async_trait", "futures_util", "http", "moka", "serde", "serde_json", "thiserror", "tokio::time", "tracing"];
 #[rustfmt::skip]
-const DOOR_CRATES: &[&str] = &["axum", "http", "http_body_util", "humantime", "hyper", "hyper_util", "tower", "tower_http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "utoipa", "sha2", "subtle", "secrecy", "time", "tracing", "thiserror", "uuid"];
+const HTTP_CRATES: &[&str] = &["axum", "http", "http_body_util", "humantime", "hyper", "hyper_util", "tower", "tower_http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "utoipa", "sha2", "subtle", "secrecy", "time", "tracing", "thiserror", "uuid"];
 
 /// What tests may name beyond their room's row: fakes of other rooms, never the machinery itself.
 const TEST_STAND_INS: &[&str] = &["sandbox"];

@@ -7,7 +7,7 @@ mod metrics_page;
 use metrics_page::{Scrape, page, table, words};
 use order_service::adapters::observe::metrics::{BuildInfo, Metrics, labels};
 use order_service::adapters::observe::systems::{Probed, SystemHealth};
-use order_service::adapters::observe::traffic::{Exchange, ShedReason, Traffic};
+use order_service::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
 use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig};
 use order_service::adapters::resilience::clock::Clock;
 use order_service::adapters::resilience::observer::{
@@ -70,7 +70,7 @@ fn busy() -> Arc<Metrics> {
         metrics.watch_health(Arc::new(Probe(system, Probed::Up { age: SECOND })));
     }
     metrics.began("GET");
-    metrics.ended(&exchange("/v1/orders/{id}", 200, None));
+    metrics.ended(&request("/v1/orders/{id}", 200, None));
     for check in ["database", "shutdown"].into_iter().chain(System::ALL.map(System::as_str)) {
         metrics.checked(check, true);
     }
@@ -83,8 +83,8 @@ fn exchanged(method: &'static str, status: Option<u16>, failure: Option<&'static
     Event::Exchanged { server: "bank.example".into(), method, status, failure, took: SECOND }
 }
 
-fn exchange<'a>(route: &'a str, status: u16, code: Option<&'static str>) -> Exchange<'a> {
-    Exchange { method: "GET", route: Some(route), status, took: SECOND, trace_id: "ab", code }
+fn request<'a>(route: &'a str, status: u16, code: Option<&'static str>) -> ServedRequest<'a> {
+    ServedRequest { method: "GET", route: Some(route), status, took: SECOND, trace_id: "ab", code }
 }
 
 #[tokio::test]
@@ -224,8 +224,12 @@ async fn requests_are_counted_by_their_route_and_nobody_invents_series() {
     let metrics = metrics();
     metrics.began("GET");
     metrics.began("GET");
-    metrics.ended(&exchange("/v1/orders/{id}", 503, Some("storage_unavailable")));
-    metrics.ended(&Exchange { method: "BREW", route: None, ..exchange("", 404, Some("teapot")) });
+    metrics.ended(&request("/v1/orders/{id}", 503, Some("storage_unavailable")));
+    metrics.ended(&ServedRequest {
+        method: "BREW",
+        route: None,
+        ..request("", 404, Some("teapot"))
+    });
     metrics.shed(ShedReason::Deadline);
     metrics.shed(ShedReason::RateLimit);
     let scrape = scrape(&metrics);

@@ -2,12 +2,12 @@
 
 use super::partners::Partners;
 use super::shutdown::{Ending, Signals};
-use crate::adapters::inbound::admin::{self, Desk, Exposition};
+use crate::adapters::inbound::admin::{self, AdminState, Exposition};
 use crate::adapters::inbound::api::auth::Auth;
 use crate::adapters::inbound::api::quota::Quotas;
 use crate::adapters::inbound::api::{App, ReturnUrls, Services, Settings, Upkeep, UseCases};
 use crate::adapters::inbound::http_kit::health::Readiness;
-use crate::adapters::inbound::http_kit::limits::Lifecycle;
+use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use crate::adapters::inbound::worker::{Housekeeping, Worker};
 use crate::adapters::inbound::{api, http_kit};
 use crate::adapters::observe::metrics::{
@@ -82,7 +82,7 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
     let signals = Signals::listen()?;
     let parts = build(config).await?;
     let app = app(&parts);
-    let desk = desk(&parts, Arc::clone(&app.services.readiness));
+    let admin_state = admin_state(&parts, Arc::clone(&app.services.readiness));
     let Listeners { http: http_listener, admin: admin_listener } = listeners;
     let (quit_http, quit_admin) = (CancellationToken::new(), CancellationToken::new());
     let patience = parts.config.service.shutdown.timeout;
@@ -90,7 +90,7 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
         tokio::spawn(http_kit::serve::serve(listener, router, quit.clone(), patience))
     };
     let http = serve(http_listener, api::router(&app), &quit_http);
-    let admin = serve(admin_listener, admin::router(&desk), &quit_admin);
+    let admin = serve(admin_listener, admin::router(&admin_state), &quit_admin);
     let worker = tokio::spawn(worker(&parts).run());
     let housekeeping = tokio::spawn(housekeeping(&parts).run());
     let upkeep = tokio::spawn(Upkeep { app, stop: parts.stop.clone() }.run());
@@ -203,9 +203,9 @@ fn app(parts: &Parts) -> Arc<App> {
     App::new(use_cases(parts), services, settings)
 }
 
-fn desk(parts: &Parts, readiness: Arc<Readiness>) -> Arc<Desk> {
+fn admin_state(parts: &Parts, readiness: Arc<Readiness>) -> Arc<AdminState> {
     let (metrics, store) = (Arc::clone(&parts.metrics), Arc::clone(&parts.store));
-    Arc::new(Desk {
+    Arc::new(AdminState {
         systems: parts.partners.controls.clone(),
         operate_tasks: OperateTasks { engine: Arc::clone(&parts.engine) },
         detached: parts.detached.clone(),

@@ -1,6 +1,6 @@
 //! The end, in order: not ready, refuse, finish what is in flight, hand the rest back, go.
 
-use crate::adapters::inbound::http_kit::limits::Lifecycle;
+use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use crate::adapters::observe::metrics::Metrics;
 use crate::config::ShutdownConfig;
 use crate::core::domain::ids::InstanceId;

@@ -15,7 +15,7 @@ const PORTS: Ports =
 pub async fn start() -> io::Result<Sandbox> {
     let usual = SandboxConfig { ports: PORTS, ..SandboxConfig::default() };
     match Sandbox::start(usual).await {
-        Err(fault) if fault.kind() == io::ErrorKind::AddrInUse => {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             Sandbox::start(SandboxConfig::default()).await
         }
         outcome => outcome,

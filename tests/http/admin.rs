@@ -3,7 +3,7 @@
 use crate::fakes::{Counting, Mood};
 use crate::shop::{Reply, Shop, request, send};
 use axum::Router;
-use order_service::adapters::inbound::admin::{Desk, Exposition, router};
+use order_service::adapters::inbound::admin::{AdminState, Exposition, router};
 use order_service::adapters::observe::systems::{BreakerMode, BreakerState};
 use order_service::core::use_cases::operate_tasks::OperateTasks;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 pub fn admin(shop: &Shop, token: Option<&str>) -> Router {
-    router(&Arc::new(Desk {
+    router(&Arc::new(AdminState {
         systems: shop.guards.iter().map(|guards| guards.clone() as _).collect(),
         operate_tasks: OperateTasks { engine: shop.engine.clone() },
         detached: TaskTracker::new(),

@@ -9,7 +9,7 @@ use order_service::adapters::inbound::api::auth::Auth;
 use order_service::adapters::inbound::api::quota::{QuotaConfig, Quotas};
 use order_service::adapters::inbound::api::{self, App, ReturnUrls, Services, Settings, UseCases};
 use order_service::adapters::inbound::http_kit::health::Readiness;
-use order_service::adapters::inbound::http_kit::limits::Lifecycle;
+use order_service::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId};
 use order_service::core::domain::order::OrderStatus;

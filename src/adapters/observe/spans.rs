@@ -9,19 +9,19 @@ use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 /// Goes on with somebody else's trace. Before anybody asks for the span's name: then it has begun.
-pub fn join(span: &Span, parent: &TraceParent) {
+pub fn set_parent(span: &Span, parent: &TraceParent) {
     // It fails where nothing is exported, and then nothing has to be joined.
     let _ = span.set_parent(Context::new().with_remote_span_context(context_of(parent)));
 }
 
 /// Says that `to` caused this span, in a trace of its own.
-pub fn link(span: &Span, to: &TraceParent) {
+pub fn add_link(span: &Span, to: &TraceParent) {
     span.add_link(context_of(to));
 }
 
 /// The name under which the span is exported, for those who are to be its children.
 #[must_use]
-pub fn name_of(span: &Span) -> Option<TraceParent> {
+pub fn trace_parent_of(span: &Span) -> Option<TraceParent> {
     let context = span.context();
     let span = context.span();
     let named = span.span_context();
@@ -31,11 +31,11 @@ pub fn name_of(span: &Span) -> Option<TraceParent> {
 }
 
 /// An attribute for the exporter alone: a field would be written into every line of the log.
-pub fn note(span: &Span, name: &'static str, value: impl Into<Value>) {
+pub fn set_attribute(span: &Span, name: &'static str, value: impl Into<Value>) {
     span.set_attribute(name, value);
 }
 
-pub fn fail(span: &Span, why: &'static str) {
+pub fn set_error(span: &Span, why: &'static str) {
     span.set_status(Status::error(why));
 }
 
@@ -55,8 +55,8 @@ mod tests {
         let subscriber = tracing_subscriber::registry();
         tracing::subscriber::with_default(subscriber, || {
             let span = tracing::info_span!("request");
-            join(&span, &TraceParent::new(7, 8));
-            assert_eq!(name_of(&span), None);
+            set_parent(&span, &TraceParent::new(7, 8));
+            assert_eq!(trace_parent_of(&span), None);
         });
     }
 

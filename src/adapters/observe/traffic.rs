@@ -8,7 +8,7 @@ pub trait Traffic: Send + Sync + fmt::Debug {
     /// handler panicked.
     fn began(&self, method: &'static str);
 
-    fn ended(&self, exchange: &Exchange<'_>);
+    fn ended(&self, request: &ServedRequest<'_>);
 
     /// A request was refused at the door; `ended` follows all the same.
     fn shed(&self, reason: ShedReason);
@@ -19,7 +19,7 @@ pub trait Traffic: Send + Sync + fmt::Debug {
 
 /// A request and how it was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exchange<'a> {
+pub struct ServedRequest<'a> {
     /// A known method, else `_OTHER`.
     pub method: &'static str,
     /// The route's template; `None` when no route matched.
@@ -50,7 +50,7 @@ pub struct Uncounted;
 
 impl Traffic for Uncounted {
     fn began(&self, _: &'static str) {}
-    fn ended(&self, _: &Exchange<'_>) {}
+    fn ended(&self, _: &ServedRequest<'_>) {}
     fn shed(&self, _: ShedReason) {}
     fn checked(&self, _: &'static str, _: bool) {}
 }

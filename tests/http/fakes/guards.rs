@@ -3,7 +3,7 @@
 use order_service::adapters::observe::systems::{
     BreakerMode, BreakerState, BreakerView, BulkheadView, SystemControl, SystemView, WindowView,
 };
-use order_service::adapters::observe::traffic::{Exchange, ShedReason, Traffic};
+use order_service::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
 use order_service::core::domain::unavailable::System;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,9 +78,9 @@ impl Traffic for Counter {
         self.began.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn ended(&self, exchange: &Exchange<'_>) {
-        let route = exchange.route.map(str::to_owned);
-        let seen = (exchange.method.to_owned(), route, exchange.status, exchange.code);
+    fn ended(&self, request: &ServedRequest<'_>) {
+        let route = request.route.map(str::to_owned);
+        let seen = (request.method.to_owned(), route, request.status, request.code);
         self.ended.lock().unwrap().push(seen);
     }
 

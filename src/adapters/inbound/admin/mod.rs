@@ -1,4 +1,4 @@
-//! The operator's door, on a listener of its own: metrics, health, what may be turned by hand, and a
+//! The operators' listener: metrics, health, what may be turned by hand, and a
 //! page for doing so. Whenever a token is set, everything but metrics, health and that page's own
 //! files asks for it.
 
@@ -14,9 +14,9 @@ pub use exposition::Exposition;
 use crate::adapters::inbound::http_kit::body::BodyLimit;
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::health::{Readiness, health_routes};
-use crate::adapters::inbound::http_kit::limits::Lifecycle;
+use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::request_layer::{Door, door};
+use crate::adapters::inbound::http_kit::request_layer::{self, RequestLayer, RequestLimits};
 use crate::adapters::observe::systems::SystemControl;
 use crate::adapters::observe::traffic::Uncounted;
 use crate::core::ports::clock::Entropy;
@@ -38,16 +38,16 @@ use tokio_util::task::TaskTracker;
 use tower_http::compression::CompressionLayer;
 
 /// An operator's request is small and short, and there are few at a time.
-const LIMIT: BodyLimit = BodyLimit(65_536);
-const PATIENCE: Duration = Duration::from_secs(20);
-const AT_A_TIME: usize = 64;
+const BODY_LIMIT: BodyLimit = BodyLimit(65_536);
+const REQUEST_LIMITS: RequestLimits =
+    RequestLimits { timeout: Duration::from_secs(20), max_in_flight: 64, long_poll_route: None };
 
 /// Makes the page of a scrape: the content type and the text.
 pub type RenderMetrics =
     Box<dyn Fn(Exposition) -> BoxFuture<'static, (&'static str, String)> + Send + Sync>;
 
 /// What the operator's routes are served from.
-pub struct Desk {
+pub struct AdminState {
     pub systems: Vec<Arc<dyn SystemControl>>,
     pub operate_tasks: OperateTasks,
     pub metrics: RenderMetrics,
@@ -59,30 +59,31 @@ pub struct Desk {
     pub token: Option<SecretString>,
 }
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for AdminState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("systems", &self.systems).finish_non_exhaustive()
+        f.debug_struct("AdminState").field("systems", &self.systems).finish_non_exhaustive()
     }
 }
 
-impl FromRef<Arc<Desk>> for BodyLimit {
-    fn from_ref(_: &Arc<Desk>) -> Self {
-        LIMIT
+impl FromRef<Arc<AdminState>> for BodyLimit {
+    fn from_ref(_: &Arc<AdminState>) -> Self {
+        BODY_LIMIT
     }
 }
 
 /// Everything that the admin listener serves.
-pub fn router(desk: &Arc<Desk>) -> Router {
+pub fn router(state: &Arc<AdminState>) -> Router {
     // Not the service's own lifecycle: operators look on until the process ends.
     let lifecycle = Arc::new(Lifecycle::default());
-    let entropy = Arc::clone(&desk.entropy);
-    let door_state = Door::new(Arc::new(Uncounted), entropy, lifecycle, PATIENCE, AT_A_TIME);
+    let entropy = Arc::clone(&state.entropy);
+    let request_layer =
+        Arc::new(RequestLayer::new(Arc::new(Uncounted), entropy, lifecycle, REQUEST_LIMITS));
     let open = Router::new()
         .route("/metrics", get(metrics))
         .merge(console::routes())
         .layer(CompressionLayer::new())
-        .with_state(Arc::clone(desk))
-        .merge(health_routes(Arc::clone(&desk.readiness)));
+        .with_state(Arc::clone(state))
+        .merge(health_routes(Arc::clone(&state.readiness)));
     let guarded = Router::new()
         .route("/admin/systems", get(systems::list))
         .route("/admin/systems/{system}/breaker", put(systems::set_mode))
@@ -92,8 +93,8 @@ pub fn router(desk: &Arc<Desk>) -> Router {
         .route("/admin/tasks/{id}/retry", post(tasks::retry))
         .route("/admin/tasks/{id}/cancel", post(tasks::cancel))
         .route("/admin/tasks/{id}/resolve", post(tasks::resolve))
-        .with_state(Arc::clone(desk));
-    let guarded = match &desk.token {
+        .with_state(Arc::clone(state));
+    let guarded = match &state.token {
         Some(token) => {
             let expected = Arc::new(Expected::new(token));
             guarded.route_layer(from_fn_with_state(expected, demand))
@@ -103,11 +104,11 @@ pub fn router(desk: &Arc<Desk>) -> Router {
     open.merge(guarded)
         .fallback(async || Problem::new(Code::NotFound))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
-        .layer(from_fn_with_state(Arc::new(door_state), door))
+        .layer(from_fn_with_state(request_layer, request_layer::apply))
 }
 
-async fn metrics(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
-    let (content_type, text) = (desk.metrics)(Exposition::asked(&headers)).await;
+async fn metrics(State(state): State<Arc<AdminState>>, headers: HeaderMap) -> Response {
+    let (content_type, text) = (state.metrics)(Exposition::asked(&headers)).await;
     let content_type = HeaderValue::from_static(content_type);
     ([(CONTENT_TYPE, content_type), (VARY, HeaderValue::from_static("accept"))], text)
         .into_response()

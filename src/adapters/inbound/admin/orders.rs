@@ -1,12 +1,12 @@
 //! `/admin/orders/{id}`: an order with every registration that was tried for it, under the numbers by
 //! which the payment systems know them. No forms: payers' addresses are none of an operator's business.
 
-use super::Desk;
-use crate::adapters::inbound::http_kit::body::json;
+use super::AdminState;
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::wire::{Moment, MoneyBody};
+use crate::adapters::inbound::http_kit::reply::json;
+use crate::adapters::inbound::resources::wire::{MoneyBody, TimestampBody};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::registration::Registration;
@@ -39,10 +39,10 @@ struct RegistrationBody<'a> {
     evidence: &'a str,
     amount: MoneyBody,
     refunded: MoneyBody,
-    sent_at: Option<Moment>,
-    registered_at: Option<Moment>,
-    paid_at: Option<Moment>,
-    expires_at: Option<Moment>,
+    sent_at: Option<TimestampBody>,
+    registered_at: Option<TimestampBody>,
+    paid_at: Option<TimestampBody>,
+    expires_at: Option<TimestampBody>,
 }
 
 impl<'a> OrderBody<'a> {
@@ -70,20 +70,20 @@ impl<'a> RegistrationBody<'a> {
             evidence: &registration.evidence,
             amount: MoneyBody(registration.amount),
             refunded: MoneyBody(registration.refunded),
-            sent_at: registration.sent_at.map(Moment),
-            registered_at: registration.registered_at.map(Moment),
-            paid_at: registration.paid_at.map(Moment),
-            expires_at: registration.expires_at.map(Moment),
+            sent_at: registration.sent_at.map(TimestampBody),
+            registered_at: registration.registered_at.map(TimestampBody),
+            paid_at: registration.paid_at.map(TimestampBody),
+            expires_at: registration.expires_at.map(TimestampBody),
         }
     }
 }
 
 pub async fn show(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<AdminState>>,
     Id(order): Id<OrderId>,
     _: NoQuery,
 ) -> Result<Response, Problem> {
-    let aggregate = desk.operate_tasks.show(order).await?;
+    let aggregate = state.operate_tasks.show(order).await?;
     let aggregate = aggregate.ok_or(Problem::new(Code::OrderNotFound))?;
     Ok(json(StatusCode::OK, &OrderBody::of(&aggregate)))
 }

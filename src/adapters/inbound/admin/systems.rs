@@ -1,13 +1,15 @@
 //! `/admin/systems`: how the guards before each system stand, and the switches of its breaker. Every
 //! turn of a switch is an audit line.
 
-use super::Desk;
-use crate::adapters::inbound::http_kit::body::{Json, OptionalJson, json};
+use super::AdminState;
+use crate::adapters::inbound::http_kit::body::{Json, OptionalJson};
 use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::lang::Text;
-use crate::adapters::inbound::http_kit::params::{Id, NoQuery, Segment};
+use crate::adapters::inbound::http_kit::params::{Id, NoQuery, PathParam};
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::violations::{At, Faults};
+use crate::adapters::inbound::http_kit::reply::json;
+use crate::adapters::inbound::http_kit::violations::Violations;
 use crate::adapters::observe::systems::{BreakerMode, SystemControl, SystemView};
 use crate::core::domain::unavailable::System;
 use axum::extract::State;
@@ -104,25 +106,25 @@ fn milliseconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Segment for System {
-    fn read(text: &str) -> Result<Self, Problem> {
+impl PathParam for System {
+    fn from_segment(text: &str) -> Result<Self, Problem> {
         let known = Self::ALL.into_iter().find(|system| system.as_str() == text);
         known.ok_or(Problem::new(Code::NotFound))
     }
 }
 
-pub async fn list(State(desk): State<Arc<Desk>>, _: NoQuery) -> Response {
-    let systems = desk.systems.iter().map(|system| SystemBody::of(system.describe()));
+pub async fn list(State(state): State<Arc<AdminState>>, _: NoQuery) -> Response {
+    let systems = state.systems.iter().map(|system| SystemBody::of(system.describe()));
     json(StatusCode::OK, &systems.collect::<Vec<_>>())
 }
 
 pub async fn set_mode(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<AdminState>>,
     Id(system): Id<System>,
     _: NoQuery,
     Json(body): Json,
 ) -> Result<Response, Problem> {
-    let control = find(&desk, system)?;
+    let control = find(&state, system)?;
     let Switch { mode, ttl, reason } = Switch::read(&body)?;
     let ttl = ttl.or(mode.is_forced().then_some(FORCED_FOR));
     control.set_mode(mode, ttl);
@@ -139,18 +141,18 @@ pub async fn set_mode(
 }
 
 pub async fn reset(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<AdminState>>,
     Id(system): Id<System>,
     _: NoQuery,
     OptionalJson(body): OptionalJson,
 ) -> Result<Response, Problem> {
-    let control = find(&desk, system)?;
-    let mut faults = Faults::default();
+    let control = find(&state, system)?;
+    let mut violations = Violations::default();
     let reason = body.as_ref().and_then(|body| {
-        let members = faults.object(body, At::Root, &["reason"])?;
-        reason(members.get("reason"), &mut faults)
+        let members = violations.object(body, JsonPointer::Root, &["reason"])?;
+        reason(members.get("reason"), &mut violations)
     });
-    let reason = faults.verdict(Some(reason))?;
+    let reason = violations.into_result(Some(reason))?;
     control.reset();
     tracing::info!(
         target: "audit",
@@ -162,8 +164,8 @@ pub async fn reset(
     Ok(json(StatusCode::OK, &SystemBody::of(control.describe())))
 }
 
-fn find(desk: &Desk, system: System) -> Result<&dyn SystemControl, Problem> {
-    let control = desk.systems.iter().find(|control| control.system() == system);
+fn find(state: &AdminState, system: System) -> Result<&dyn SystemControl, Problem> {
+    let control = state.systems.iter().find(|control| control.system() == system);
     control.map(|control| &**control).ok_or(Problem::new(Code::NotFound))
 }
 
@@ -176,36 +178,36 @@ struct Switch {
 
 impl Switch {
     fn read(body: &Value) -> Result<Self, Problem> {
-        let mut faults = Faults::default();
-        let switch = Self::from_object(body, &mut faults);
-        faults.verdict(switch)
+        let mut violations = Violations::default();
+        let switch = Self::from_object(body, &mut violations);
+        violations.into_result(switch)
     }
 
-    fn from_object(body: &Value, faults: &mut Faults) -> Option<Self> {
-        let root = At::Root;
-        let members = faults.object(body, root, &["mode", "ttl", "reason"])?;
-        let mode = faults.member(members, root, "mode").and_then(|value| {
-            let at = At::Member(&root, "mode");
-            let word = faults.string(value, at)?;
-            faults.parsed(BreakerMode::parse(word), at, BAD_MODE)
+    fn from_object(body: &Value, violations: &mut Violations) -> Option<Self> {
+        let root = JsonPointer::Root;
+        let members = violations.object(body, root, &["mode", "ttl", "reason"])?;
+        let mode = violations.member(members, root, "mode").and_then(|value| {
+            let at = JsonPointer::Member(&root, "mode");
+            let word = violations.string(value, at)?;
+            violations.parsed(BreakerMode::parse(word), at, BAD_MODE)
         });
         let ttl = members.get("ttl").and_then(|value| {
-            let at = At::Member(&root, "ttl");
-            let text = faults.string(value, at)?;
+            let at = JsonPointer::Member(&root, "ttl");
+            let text = violations.string(value, at)?;
             let ttl = humantime::parse_duration(text).ok();
             let ttl = ttl.filter(|ttl| !ttl.is_zero() && *ttl <= LONGEST_TTL);
-            faults.parsed(ttl, at, BAD_TTL)
+            violations.parsed(ttl, at, BAD_TTL)
         });
-        let reason = reason(members.get("reason"), faults);
+        let reason = reason(members.get("reason"), violations);
         Some(Self { mode: mode?, ttl, reason })
     }
 }
 
-fn reason(value: Option<&Value>, faults: &mut Faults) -> Option<String> {
-    let at = At::Member(&At::Root, "reason");
-    let text = faults.string(value?, at)?;
+fn reason(value: Option<&Value>, violations: &mut Violations) -> Option<String> {
+    let at = JsonPointer::Member(&JsonPointer::Root, "reason");
+    let text = violations.string(value?, at)?;
     let short = (text.chars().count() <= LONGEST_REASON).then(|| text.to_owned());
-    faults.parsed(short, at, BAD_REASON)
+    violations.parsed(short, at, BAD_REASON)
 }
 
 #[cfg(test)]

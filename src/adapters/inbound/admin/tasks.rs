@@ -1,18 +1,21 @@
 //! `/admin/tasks`: what is under way or stuck, and what a person may do about it. Everything done here
 //! is an audit line, besides the entry that is kept with the task.
 
-use super::Desk;
-use crate::adapters::inbound::api::tasks::{ResultBody, TaskBody};
-use crate::adapters::inbound::http_kit::body::{Json, OptionalJson, json};
+use super::AdminState;
+use crate::adapters::inbound::http_kit::body::{Json, OptionalJson};
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::cursor::{BAD_CURSOR, Cursor};
+use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery, Params};
 use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::reply::json;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
-use crate::adapters::inbound::http_kit::violations::{At, Faults};
+use crate::adapters::inbound::http_kit::violations::Violations;
+use crate::adapters::inbound::resources::task_body::{ResultBody, TaskBody};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::provider::ProviderNumber;
+use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::operator::OperatorFinding;
 use crate::core::payment::task::{Task, TaskState};
 use crate::core::ports::order_repository::Scope;
@@ -44,72 +47,82 @@ struct PageBody {
 }
 
 /// As the API shows it, but without form: payers' addresses are none of an operator's business.
-fn shown(task: &Task, visit: &RequestContext) -> TaskBody<'static> {
+fn shown(task: &Task, context: &RequestContext) -> TaskBody<'static> {
     let made = task.result.map(|(provider, _)| ResultBody::without_form(provider));
-    TaskBody::of(task, made, visit.lang)
+    TaskBody::of(task, made, context.lang)
+}
+
+/// Where a page ends with this task.
+fn cursor_of(task: &Task) -> Cursor {
+    Cursor { at: task.created_at, id: task.id.get().unsigned_abs().into() }
+}
+
+fn task_after(cursor: &str) -> Option<(Timestamp, TaskId)> {
+    let Cursor { at, id } = Cursor::decode(cursor)?;
+    Some((at, TaskId::from_i64(id.try_into().ok()?)?))
 }
 
 pub async fn list(
-    State(desk): State<Arc<Desk>>,
-    visit: RequestContext,
+    State(state): State<Arc<AdminState>>,
+    context: RequestContext,
     uri: Uri,
 ) -> Result<Response, Problem> {
     let mut params = Params::read(&uri, &["order_id", "status", "limit", "cursor"]);
     let order = params.take("order_id", OrderId::parse, BAD_ORDER);
-    let state = params.take("status", TaskState::parse, BAD_STATUS);
-    let after = params.take("cursor", Cursor::decode_task, BAD_CURSOR);
+    let status = params.take("status", TaskState::parse, BAD_STATUS);
+    let after = params.take("cursor", task_after, BAD_CURSOR);
     let limit = params.limit();
     params.finish()?;
-    let query = TaskQuery { order, state, limit: limit + 1, after };
-    let mut found = desk.operate_tasks.list(&query).await?;
+    let query = TaskQuery { order, state: status, limit: limit + 1, after };
+    let mut found = state.operate_tasks.list(&query).await?;
     let more = found.len() > limit;
     found.truncate(limit);
     let last = found.last().filter(|_| more);
-    let next_cursor = last.map(|task| Cursor::of_task(task.created_at, task.id).encode());
-    let items = found.iter().map(|task| shown(task, &visit)).collect();
+    let next_cursor = last.map(|task| cursor_of(task).encode());
+    let items = found.iter().map(|task| shown(task, &context)).collect();
     Ok(json(StatusCode::OK, &PageBody { items, next_cursor }))
 }
 
 pub async fn retry(
-    State(desk): State<Arc<Desk>>,
-    visit: RequestContext,
+    State(state): State<Arc<AdminState>>,
+    context: RequestContext,
     Id(task): Id<TaskId>,
     _: NoQuery,
     OptionalJson(body): OptionalJson,
 ) -> Result<Response, Problem> {
     let reason = given_reason(body.as_ref())?;
-    operate(desk, visit, task, Operation::Retry, reason).await
+    operate(state, context, task, Operation::Retry, reason).await
 }
 
 pub async fn cancel(
-    State(desk): State<Arc<Desk>>,
-    visit: RequestContext,
+    State(state): State<Arc<AdminState>>,
+    context: RequestContext,
     Id(task): Id<TaskId>,
     _: NoQuery,
     OptionalJson(body): OptionalJson,
 ) -> Result<Response, Problem> {
     let reason = given_reason(body.as_ref())?;
-    operate(desk, visit, task, Operation::Cancel, reason).await
+    operate(state, context, task, Operation::Cancel, reason).await
 }
 
 pub async fn resolve(
-    State(desk): State<Arc<Desk>>,
-    visit: RequestContext,
+    State(state): State<Arc<AdminState>>,
+    context: RequestContext,
     Id(task): Id<TaskId>,
     _: NoQuery,
     Json(body): Json,
 ) -> Result<Response, Problem> {
-    let mut faults = Faults::default();
-    let resolution = resolution(&body, &mut faults);
-    let (finding, number, reason) = faults.verdict(resolution)?;
+    let mut violations = Violations::default();
+    let resolution = resolution(&body, &mut violations);
+    let (finding, number, reason) = violations.into_result(resolution)?;
     let operation = Operation::Resolve { finding, number, reason: reason.clone() };
-    operate(desk, visit, task, operation, Some(reason)).await
+    operate(state, context, task, operation, Some(reason)).await
 }
 
 /// To its end, also when the operator's browser hangs up; then the task as it stands.
 async fn operate(
-    desk: Arc<Desk>,
-    visit: RequestContext,
+    state: Arc<AdminState>,
+    context: RequestContext,
     id: TaskId,
     operation: Operation,
     reason: Option<String>,
@@ -123,9 +136,9 @@ async fn operate(
         }
         Operation::Resolve { finding: OperatorFinding::Settled, .. } => "task_resolve_settled",
     };
-    let tracker = desk.detached.clone();
+    let tracker = state.detached.clone();
     let work = async move {
-        desk.operate_tasks.run(id, operation).await?;
+        state.operate_tasks.run(id, operation).await?;
         tracing::info!(
             target: "audit",
             action,
@@ -133,51 +146,53 @@ async fn operate(
             reason = reason.as_deref(),
             "an operator decided about a task"
         );
-        let view = desk.operate_tasks.engine.queue.task(id, &Scope::Anyone).await?;
+        let view = state.operate_tasks.engine.queue.task(id, &Scope::Anyone).await?;
         let task = view.ok_or(Problem::new(Code::TaskNotFound))?.task;
-        Ok(json(StatusCode::OK, &shown(&task, &visit)))
+        Ok(json(StatusCode::OK, &shown(&task, &context)))
     };
     let done = tracker.spawn(work.in_current_span()).await;
     done.map_err(|_| Problem::internal("detached work panicked"))?
 }
 
 fn given_reason(body: Option<&Value>) -> Result<Option<String>, Problem> {
-    let mut faults = Faults::default();
+    let mut violations = Violations::default();
     let reason = body
-        .and_then(|body| faults.object(body, At::Root, &["reason"]))
+        .and_then(|body| violations.object(body, JsonPointer::Root, &["reason"]))
         .and_then(|members| members.get("reason"))
-        .and_then(|value| reason(value, &mut faults));
-    faults.verdict(Some(reason))
+        .and_then(|value| reason(value, &mut violations));
+    violations.into_result(Some(reason))
 }
 
 fn resolution(
     body: &Value,
-    faults: &mut Faults,
+    violations: &mut Violations,
 ) -> Option<(OperatorFinding, Option<ProviderNumber>, String)> {
-    let root = At::Root;
-    let members = faults.object(body, root, &["finding", "number", "reason"])?;
-    let finding = faults.member(members, root, "finding").and_then(|value| {
-        let at = At::Member(&root, "finding");
-        let finding = match faults.string(value, at)? {
+    let root = JsonPointer::Root;
+    let members = violations.object(body, root, &["finding", "number", "reason"])?;
+    let finding = violations.member(members, root, "finding").and_then(|value| {
+        let at = JsonPointer::Member(&root, "finding");
+        let finding = match violations.string(value, at)? {
             "executed" => Some(OperatorFinding::Executed),
             "not_executed" => Some(OperatorFinding::NotExecuted),
             "settled" => Some(OperatorFinding::Settled),
             _ => None,
         };
-        faults.parsed(finding, at, BAD_FINDING)
+        violations.parsed(finding, at, BAD_FINDING)
     });
-    let why = faults.member(members, root, "reason").and_then(|value| reason(value, faults));
+    let why =
+        violations.member(members, root, "reason").and_then(|value| reason(value, violations));
     let number = members.get("number").filter(|value| !value.is_null());
-    let number = match number.map(|value| faults.string(value, At::Member(&root, "number"))) {
-        Some(number) => Some(ProviderNumber::told(number?)),
-        None => None,
-    };
+    let number =
+        match number.map(|value| violations.string(value, JsonPointer::Member(&root, "number"))) {
+            Some(number) => Some(ProviderNumber::told(number?)),
+            None => None,
+        };
     Some((finding?, number, why?))
 }
 
-fn reason(value: &Value, faults: &mut Faults) -> Option<String> {
-    let at = At::Member(&At::Root, "reason");
-    let text = faults.string(value, at)?.trim();
+fn reason(value: &Value, violations: &mut Violations) -> Option<String> {
+    let at = JsonPointer::Member(&JsonPointer::Root, "reason");
+    let text = violations.string(value, at)?.trim();
     let fits = (1..=LONGEST_REASON).contains(&text.chars().count());
-    faults.parsed(fits.then(|| text.to_owned()), at, BAD_REASON)
+    violations.parsed(fits.then(|| text.to_owned()), at, BAD_REASON)
 }

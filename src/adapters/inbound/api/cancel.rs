@@ -3,13 +3,14 @@
 use crate::adapters::inbound::api::auth::Caller;
 use crate::adapters::inbound::api::order_body::OrderBody;
 use crate::adapters::inbound::api::orders::present_order;
+use crate::adapters::inbound::api::queued::{QueuedBody, queued};
 use crate::adapters::inbound::api::state::App;
-use crate::adapters::inbound::api::tasks::{QueuedBody, queued};
 use crate::adapters::inbound::http_kit::body::OptionalJson;
+use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
-use crate::adapters::inbound::http_kit::violations::{At, Faults};
+use crate::adapters::inbound::http_kit::violations::Violations;
 use crate::core::domain::ids::OrderId;
 use crate::core::use_cases::cancel_order::{CancelRequest, Cancellation};
 use axum::extract::State;
@@ -34,19 +35,20 @@ use std::sync::Arc;
 pub async fn cancel_order(
     State(app): State<Arc<App>>,
     caller: Caller,
-    visit: RequestContext,
+    context: RequestContext,
     Id(order_id): Id<OrderId>,
     _: NoQuery,
     OptionalJson(body): OptionalJson,
 ) -> Result<Response, Problem> {
     if let Some(body) = body {
-        let mut faults = Faults::default();
-        let nothing = faults.object(&body, At::Root, &[]);
-        faults.verdict(nothing)?;
+        let mut violations = Violations::default();
+        let nothing = violations.object(&body, JsonPointer::Root, &[]);
+        violations.into_result(nothing)?;
     }
-    let request = CancelRequest { order_id, scope: caller.scope.clone(), call: visit.call() };
+    let request = CancelRequest { order_id, scope: caller.scope.clone(), call: context.call() };
     let work = Arc::clone(&app);
-    let answer = app.detached(async move { work.can.cancel_order.run(request).await }).await??;
+    let answer =
+        app.detached(async move { work.use_cases.cancel_order.run(request).await }).await??;
     match answer {
         Cancellation::Done => present_order(&app, order_id, &caller.scope).await,
         Cancellation::Queued { task_id, retry_after } => Ok(queued(order_id, task_id, retry_after)),

@@ -1,19 +1,20 @@
 //! `POST /v1/orders/{id}/confirm`: make an order payable.
 
 use crate::adapters::inbound::api::auth::Caller;
-use crate::adapters::inbound::api::order_body::shown;
+use crate::adapters::inbound::api::queued::{QueuedBody, queued};
 use crate::adapters::inbound::api::return_url::{BAD_RETURN_URL, ReturnUrls};
 use crate::adapters::inbound::api::state::App;
-use crate::adapters::inbound::api::tasks::{QueuedBody, queued};
-use crate::adapters::inbound::http_kit::body::{OptionalJson, json};
+use crate::adapters::inbound::http_kit::body::OptionalJson;
+use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
 use crate::adapters::inbound::http_kit::prefer::{
     MAX_WAIT, PREFERENCE_APPLIED, Prefer, applied_wait,
 };
 use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::reply::json;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
-use crate::adapters::inbound::http_kit::violations::{At, Faults};
-use crate::adapters::inbound::http_kit::wire::provider_schema;
+use crate::adapters::inbound::http_kit::violations::Violations;
+use crate::adapters::inbound::resources::wire::{as_text, provider_schema};
 use crate::core::domain::ids::OrderId;
 use crate::core::use_cases::confirm_order::{ConfirmRequest, Confirmation};
 use axum::extract::State;
@@ -40,7 +41,7 @@ pub struct ConfirmBody {
 pub struct RegisteredBody<'a> {
     #[schema(pattern = "^registered$", example = "registered")]
     status: &'static str,
-    #[serde(serialize_with = "shown")]
+    #[serde(serialize_with = "as_text")]
     #[schema(value_type = uuid::Uuid)]
     order_id: OrderId,
     #[schema(schema_with = provider_schema)]
@@ -77,7 +78,7 @@ pub struct RegisteredBody<'a> {
 pub async fn confirm_order(
     State(app): State<Arc<App>>,
     caller: Caller,
-    visit: RequestContext,
+    context: RequestContext,
     Id(order_id): Id<OrderId>,
     prefer: Prefer,
     _: NoQuery,
@@ -94,10 +95,11 @@ pub async fn confirm_order(
         return_url,
         wait,
         respond_async,
-        call: visit.call(),
+        call: context.call(),
     };
     let work = Arc::clone(&app);
-    let answer = app.detached(async move { work.can.confirm_order.run(request).await }).await??;
+    let answer =
+        app.detached(async move { work.use_cases.confirm_order.run(request).await }).await??;
     let mut response = match answer {
         Confirmation::Registered { provider, form_url } => {
             let body = RegisteredBody {
@@ -122,16 +124,16 @@ pub async fn confirm_order(
 
 fn return_url(body: Option<&Value>, allowed: &ReturnUrls) -> Result<Option<String>, Problem> {
     let Some(body) = body else { return Ok(None) };
-    let mut faults = Faults::default();
+    let mut violations = Violations::default();
     let mut url = None;
-    if let Some(members) = faults.object(body, At::Root, &["return_url"])
+    if let Some(members) = violations.object(body, JsonPointer::Root, &["return_url"])
         && let Some(value) = members.get("return_url")
     {
-        let at = At::Member(&At::Root, "return_url");
-        let text = faults.string(value, at);
+        let at = JsonPointer::Member(&JsonPointer::Root, "return_url");
+        let text = violations.string(value, at);
         url = text.and_then(|text| {
-            faults.parsed(allowed.allow(text).then(|| text.to_owned()), at, BAD_RETURN_URL)
+            violations.parsed(allowed.allow(text).then(|| text.to_owned()), at, BAD_RETURN_URL)
         });
     }
-    faults.verdict(Some(url))
+    violations.into_result(Some(url))
 }

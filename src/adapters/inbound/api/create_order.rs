@@ -5,12 +5,13 @@ use crate::adapters::inbound::api::idempotency::{Claim, Key, mark_replayed, repl
 use crate::adapters::inbound::api::new_order::{NewOrderBody, Wanted};
 use crate::adapters::inbound::api::order_body::OrderBody;
 use crate::adapters::inbound::api::state::App;
-use crate::adapters::inbound::http_kit::body::{Json, encode, json_bytes};
+use crate::adapters::inbound::http_kit::body::Json;
 use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::params::NoQuery;
 use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::reply::{encode, json_bytes};
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
-use crate::adapters::inbound::http_kit::violations::At;
 use crate::core::domain::ids::ProductId;
 use crate::core::domain::order::Order;
 use crate::core::ports::events::{Event, IdempotencyResult};
@@ -44,7 +45,7 @@ const ROUTE: &str = "POST /v1/orders";
 pub async fn create_order(
     State(app): State<Arc<App>>,
     caller: Caller,
-    visit: RequestContext,
+    context: RequestContext,
     _: NoQuery,
     Key(key): Key,
     Json(body): Json,
@@ -52,7 +53,7 @@ pub async fn create_order(
     let wanted = Wanted::read(&body)?;
     caller.may_order_for(&wanted.customer_id)?;
     let Some(key) = key else {
-        let work = place(Arc::clone(&app), wanted, None, visit);
+        let work = place(Arc::clone(&app), wanted, None, context);
         return match app.detached(work).await?? {
             Placed::New(order) => Ok(created(&order.id.to_string(), render(&order))),
             Placed::Known(_) => Err(Problem::internal("a reply was kept for no key")),
@@ -60,7 +61,7 @@ pub async fn create_order(
     };
     let key = IdempotencyKey { owner: caller.owner, route: ROUTE, key };
     let claim = app.keys.claim(key, wanted.fingerprint(ROUTE), &*app.services.events)?;
-    app.detached(place_once(Arc::clone(&app), wanted, claim, visit)).await?
+    app.detached(place_once(Arc::clone(&app), wanted, claim, context)).await?
 }
 
 /// The claim is held until the reply is kept: a repeat finds one or the other.
@@ -68,7 +69,7 @@ async fn place_once(
     app: Arc<App>,
     wanted: Wanted,
     claim: Claim,
-    visit: RequestContext,
+    context: RequestContext,
 ) -> Result<Response, Problem> {
     let services = &app.services;
     if let Some(kept) = services.idempotency.find(&claim.key).await? {
@@ -79,7 +80,7 @@ async fn place_once(
         fingerprint: claim.fingerprint,
         render: Box::new(|order| (StatusCode::CREATED.as_u16(), render(order))),
     };
-    match place(Arc::clone(&app), wanted, Some(keyed), visit.clone()).await {
+    match place(Arc::clone(&app), wanted, Some(keyed), context.clone()).await {
         Ok(Placed::New(order)) => {
             services.events.record(&Event::Idempotency(IdempotencyResult::New));
             Ok(created(&order.id.to_string(), render(&order)))
@@ -87,7 +88,7 @@ async fn place_once(
         Ok(Placed::Known(kept)) => Ok(replay(claim.same(kept, &*services.events)?)),
         Err(problem) if problem.status.is_client_error() => {
             services.events.record(&Event::Idempotency(IdempotencyResult::New));
-            let (status, body) = (problem.status.as_u16(), problem.body(visit.setting()));
+            let (status, body) = (problem.status.as_u16(), problem.body(context.problem_context()));
             let reply = KeptReply { fingerprint: claim.fingerprint, status, body };
             if services.idempotency.keep(claim.key.clone(), reply).await? {
                 return Err(problem);
@@ -105,12 +106,12 @@ async fn place(
     app: Arc<App>,
     wanted: Wanted,
     key: Option<KeyedOrder>,
-    visit: RequestContext,
+    context: RequestContext,
 ) -> Result<Placed, Problem> {
     let Wanted { customer_id, lines } = wanted;
     let products: Vec<ProductId> = lines.iter().map(|(product, _)| product.clone()).collect();
-    let order = NewOrder { customer_id, lines, key, call: visit.call() };
-    app.can.place_order.run(order).await.map_err(|error| match error {
+    let order = NewOrder { customer_id, lines, key, call: context.call() };
+    app.use_cases.place_order.run(order).await.map_err(|error| match error {
         PlaceOrderError::ProductNotFound(ref missing) => {
             let line = products.iter().position(|product| product == missing);
             Problem::from(error).at_line(line)
@@ -146,8 +147,8 @@ fn replay(kept: KeptReply) -> Response {
 impl Problem {
     fn at_line(self, line: Option<usize>) -> Self {
         let Some(index) = line else { return self };
-        let items = At::Member(&At::Root, "items");
-        let at = At::Element(&items, index);
-        self.with_violation(At::Member(&at, "product_id"), Code::ProductNotFound.detail())
+        let items = JsonPointer::Member(&JsonPointer::Root, "items");
+        let at = JsonPointer::Element(&items, index);
+        self.with_violation(JsonPointer::Member(&at, "product_id"), Code::ProductNotFound.detail())
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a client already has what it asks for (RFC 9110, section 13): a strong tag made of the
 //! body's own bytes, so that it is the same on every instance.
 
-use crate::adapters::inbound::http_kit::body::json_bytes;
+use crate::adapters::inbound::http_kit::reply::json_bytes;
 use axum::response::{IntoResponse, Response};
 use http::header::{ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, StatusCode};

@@ -2,10 +2,10 @@
 //! asked and the reply are committed together with the effect; here is only what surrounds that:
 //! reading the key, and telling a repeat from a request that is still under way in this process.
 
-use crate::adapters::inbound::http_kit::body::json_bytes;
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::reply::json_bytes;
 use crate::core::ports::events::{Event, Events, IdempotencyResult};
 use crate::core::ports::idempotency::{IdempotencyKey, KeptReply};
 use axum::extract::FromRequestParts;

@@ -1,5 +1,5 @@
-//! The public door: the API of docs/api.md over HTTP. One file a resource; what every request meets
-//! is in `door`, what every failure looks like in `problem`, and which error becomes which in `error`.
+//! The public listener: the API of docs/api.md over HTTP. One file a resource; what every request meets
+//! is in `http_kit`, and which error of the core becomes which problem in `resources`.
 
 mod state;
 
@@ -18,9 +18,10 @@ mod new_order;
 mod order_body;
 mod orders;
 mod products;
+mod queued;
 mod recommendations;
 mod refund;
-pub mod tasks;
+mod tasks;
 mod webhooks;
 
 mod docs_page;
@@ -34,7 +35,7 @@ pub use upkeep::Upkeep;
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::health::health_routes;
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::request_layer::{Door, TASK_ROUTE, door};
+use crate::adapters::inbound::http_kit::request_layer::{self, RequestLayer, RequestLimits};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
@@ -44,12 +45,15 @@ use tower_http::compression::CompressionLayer;
 /// Everything that the public listener serves.
 pub fn router(app: &Arc<App>) -> Router {
     let (services, settings) = (&app.services, &app.settings);
-    let door_state = Arc::new(Door::new(
+    let request_layer = Arc::new(RequestLayer::new(
         Arc::clone(&services.traffic),
         Arc::clone(&services.entropy),
         Arc::clone(&services.readiness.lifecycle),
-        settings.request_timeout,
-        settings.max_inflight_requests,
+        RequestLimits {
+            timeout: settings.request_timeout,
+            max_in_flight: settings.max_inflight_requests,
+            long_poll_route: Some(tasks::ROUTE),
+        },
     ));
     Router::new()
         .route("/v1/orders", post(create_order::create_order).get(orders::list_orders))
@@ -57,7 +61,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/v1/orders/{id}/confirm", post(confirm::confirm_order))
         .route("/v1/orders/{id}/cancel", post(cancel::cancel_order))
         .route("/v1/orders/{id}/refund", post(refund::refund_order))
-        .route(TASK_ROUTE, get(tasks::show_task))
+        .route(tasks::ROUTE, get(tasks::show_task))
         .route("/v1/products/{id}", get(products::show_product))
         .route("/v1/customers/{id}/recommendations", get(recommendations::recommend))
         .route("/v1/webhooks/sber", get(webhooks::from_sber).post(webhooks::from_sber))
@@ -67,7 +71,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .merge(health_routes(Arc::clone(&services.readiness)))
         .fallback(async || Problem::new(Code::NotFound))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
-        .layer(from_fn_with_state(door_state, door))
+        .layer(from_fn_with_state(request_layer, request_layer::apply))
 }
 
 /// Large and always the same: the only replies that are worth compressing.

@@ -1,9 +1,11 @@
-//! The body of `POST /v1/orders`, read with all its faults at once.
+//! The body of `POST /v1/orders`, read with all its violations at once.
 
 use crate::adapters::inbound::api::idempotency::{Fingerprint, fingerprint};
+use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::violations::{At, BAD_ID, Faults};
+use crate::adapters::inbound::http_kit::violations::Violations;
+use crate::adapters::inbound::resources::ids::BAD_ID;
 use crate::core::domain::ids::{CustomerId, ProductId};
 use crate::core::domain::order::{MAX_ITEMS, MAX_QUANTITY};
 use serde_json::Value;
@@ -14,7 +16,7 @@ const BAD_COUNT: Text =
 const BAD_QUANTITY: Text =
     Text::new("must be a whole number, 1 to 10000", "должно быть целым числом от 1 до 10000");
 
-// How it is read, with all faults at once: `Wanted`.
+// How it is read, with all violations at once: `Wanted`.
 /// What a customer wants to buy.
 #[expect(dead_code, reason = "only its schema is used: bodies are read by hand")]
 #[derive(Debug, ToSchema)]
@@ -45,29 +47,29 @@ pub struct Wanted {
 
 impl Wanted {
     pub fn read(body: &Value) -> Result<Self, Problem> {
-        let mut faults = Faults::default();
-        let wanted = Self::from_object(body, &mut faults);
-        faults.verdict(wanted)
+        let mut violations = Violations::default();
+        let wanted = Self::from_object(body, &mut violations);
+        violations.into_result(wanted)
     }
 
-    fn from_object(body: &Value, faults: &mut Faults) -> Option<Self> {
-        let root = At::Root;
-        let members = faults.object(body, root, &["customer_id", "items"])?;
-        let customer_id = faults.member(members, root, "customer_id").and_then(|value| {
-            let at = At::Member(&root, "customer_id");
-            let text = faults.string(value, at)?;
-            faults.parsed(CustomerId::parse(text).ok(), at, BAD_ID)
+    fn from_object(body: &Value, violations: &mut Violations) -> Option<Self> {
+        let root = JsonPointer::Root;
+        let members = violations.object(body, root, &["customer_id", "items"])?;
+        let customer_id = violations.member(members, root, "customer_id").and_then(|value| {
+            let at = JsonPointer::Member(&root, "customer_id");
+            let text = violations.string(value, at)?;
+            violations.parsed(CustomerId::parse(text).ok(), at, BAD_ID)
         });
-        let lines = faults.member(members, root, "items").and_then(|value| {
-            let at = At::Member(&root, "items");
-            let items = faults.array(value, at)?;
+        let lines = violations.member(members, root, "items").and_then(|value| {
+            let at = JsonPointer::Member(&root, "items");
+            let items = violations.array(value, at)?;
             if items.is_empty() || items.len() > MAX_ITEMS {
-                faults.add(at, BAD_COUNT);
+                violations.add(at, BAD_COUNT);
                 return None;
             }
             let mut lines = Vec::with_capacity(items.len());
             for (index, item) in items.iter().enumerate() {
-                lines.extend(line(item, At::Element(&at, index), faults));
+                lines.extend(line(item, JsonPointer::Element(&at, index), violations));
             }
             Some(lines)
         });
@@ -83,17 +85,21 @@ impl Wanted {
     }
 }
 
-fn line(item: &Value, at: At<'_>, faults: &mut Faults) -> Option<(ProductId, u32)> {
-    let members = faults.object(item, at, &["product_id", "quantity"])?;
-    let product = faults.member(members, at, "product_id").and_then(|value| {
-        let at = At::Member(&at, "product_id");
-        let text = faults.string(value, at)?;
-        faults.parsed(ProductId::parse(text).ok(), at, BAD_ID)
+fn line(
+    item: &Value,
+    at: JsonPointer<'_>,
+    violations: &mut Violations,
+) -> Option<(ProductId, u32)> {
+    let members = violations.object(item, at, &["product_id", "quantity"])?;
+    let product = violations.member(members, at, "product_id").and_then(|value| {
+        let at = JsonPointer::Member(&at, "product_id");
+        let text = violations.string(value, at)?;
+        violations.parsed(ProductId::parse(text).ok(), at, BAD_ID)
     });
-    let quantity = faults.member(members, at, "quantity").and_then(|value| {
+    let quantity = violations.member(members, at, "quantity").and_then(|value| {
         let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
         let number = number.filter(|number| (1..=MAX_QUANTITY).contains(number));
-        faults.parsed(number, At::Member(&at, "quantity"), BAD_QUANTITY)
+        violations.parsed(number, JsonPointer::Member(&at, "quantity"), BAD_QUANTITY)
     });
     Some((product?, quantity?))
 }
@@ -102,13 +108,13 @@ fn line(item: &Value, at: At<'_>, faults: &mut Faults) -> Option<(ProductId, u32
 mod tests {
     use super::*;
     use crate::adapters::inbound::http_kit::lang::Lang;
-    use crate::adapters::inbound::http_kit::problem::Setting;
+    use crate::adapters::inbound::http_kit::problem_body::ProblemContext;
     use serde_json::json;
 
     fn pointers(body: &Value) -> Vec<String> {
         let problem = Wanted::read(body).unwrap_err();
-        let setting = Setting { lang: Lang::En, instance: None, trace_id: None };
-        let shown: Value = serde_json::from_slice(&problem.body(setting)).unwrap();
+        let context = ProblemContext { lang: Lang::En, instance: None, trace_id: None };
+        let shown: Value = serde_json::from_slice(&problem.body(context)).unwrap();
         let errors = shown["errors"].as_array().unwrap();
         errors.iter().map(|error| error["pointer"].as_str().unwrap().to_owned()).collect()
     }

@@ -8,7 +8,10 @@ use crate::adapters::inbound::api::{
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::health;
 use crate::adapters::inbound::http_kit::lang::Lang;
-use crate::adapters::inbound::http_kit::problem::{Problem, ProblemBody, Setting, ViolationBody};
+use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::problem_body::{
+    ProblemBody, ProblemContext, ViolationBody,
+};
 use axum::response::{IntoResponse, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
@@ -244,9 +247,9 @@ fn add(operation: &mut Operation, path: &str, problems: impl Iterator<Item = Pro
 
 fn example(problem: &Problem, path: &str) -> (String, RefOr<utoipa::openapi::example::Example>) {
     let trace_id = Some("4bf92f3577b34da6a3ce929d0e0e4736");
-    let setting = Setting { lang: Lang::En, instance: Some(path), trace_id };
+    let context = ProblemContext { lang: Lang::En, instance: Some(path), trace_id };
     let body: serde_json::Value =
-        serde_json::from_slice(&problem.body(setting)).unwrap_or_default();
+        serde_json::from_slice(&problem.body(context)).unwrap_or_default();
     let example = ExampleBuilder::new().summary(problem.code.title()).value(Some(body)).build();
     (problem.code.as_str().to_owned(), RefOr::T(example))
 }

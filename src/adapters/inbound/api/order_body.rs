@@ -1,19 +1,19 @@
 //! An order as the API shows it.
 
-use crate::adapters::inbound::http_kit::wire::{
-    Moment, MoneyBody, order_status_schema, payment_status_schema, provider_schema,
+use crate::adapters::inbound::resources::wire::{
+    MoneyBody, TimestampBody, as_text, order_status_schema, payment_status_schema, provider_schema,
 };
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::order::{Item, Order};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::registration::{Ending, Registration, RegistrationState};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Order)]
 pub struct OrderBody<'a> {
-    #[serde(serialize_with = "shown")]
+    #[serde(serialize_with = "as_text")]
     #[schema(value_type = uuid::Uuid)]
     id: OrderId,
     #[schema(example = "c-42")]
@@ -29,8 +29,8 @@ pub struct OrderBody<'a> {
     /// Its unfinished task: the one that registers the payment until that ends, then any other.
     #[schema(required, example = 4_503_599_627_370_496_i64)]
     task_id: Option<i64>,
-    created_at: Moment,
-    updated_at: Moment,
+    created_at: TimestampBody,
+    updated_at: TimestampBody,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -60,9 +60,9 @@ pub struct PaymentBody<'a> {
     #[schema(required)]
     form_url: Option<&'a str>,
     #[schema(required)]
-    registered_at: Option<Moment>,
+    registered_at: Option<TimestampBody>,
     #[schema(required)]
-    paid_at: Option<Moment>,
+    paid_at: Option<TimestampBody>,
     /// What was given back so far.
     refunded: MoneyBody,
 }
@@ -78,8 +78,8 @@ impl<'a> OrderBody<'a> {
             total: MoneyBody(order.total),
             payment: None,
             task_id: None,
-            created_at: Moment(order.created_at),
-            updated_at: Moment(order.updated_at),
+            created_at: TimestampBody(order.created_at),
+            updated_at: TimestampBody(order.updated_at),
         }
     }
 
@@ -119,8 +119,8 @@ fn payment(registrations: &[Registration]) -> Option<PaymentBody<'_>> {
         provider: counts.provider.as_str(),
         status: status(counts)?,
         form_url: counts.open_form(),
-        registered_at: counts.registered_at.map(Moment),
-        paid_at: counts.paid_at.map(Moment),
+        registered_at: counts.registered_at.map(TimestampBody),
+        paid_at: counts.paid_at.map(TimestampBody),
         refunded: MoneyBody(counts.refunded),
     })
 }
@@ -140,13 +140,6 @@ fn status(registration: &Registration) -> Option<&'static str> {
         }),
         RegistrationState::Intent | RegistrationState::Unknown | RegistrationState::Absent => None,
     }
-}
-
-pub fn shown<T: std::fmt::Display, S: Serializer>(
-    id: &T,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(id)
 }
 
 #[cfg(test)]

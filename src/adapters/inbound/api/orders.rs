@@ -4,13 +4,13 @@ use crate::adapters::inbound::api::auth::Caller;
 use crate::adapters::inbound::api::etag::conditional;
 use crate::adapters::inbound::api::order_body::OrderBody;
 use crate::adapters::inbound::api::state::App;
-use crate::adapters::inbound::http_kit::body::{encode, json, json_bytes};
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::cursor::{BAD_CURSOR, Cursor};
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery, Params};
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::violations::BAD_ID;
+use crate::adapters::inbound::http_kit::reply::{encode, json, json_bytes};
+use crate::adapters::inbound::resources::ids::BAD_ID;
 use crate::core::domain::ids::{CustomerId, OrderId};
 use crate::core::domain::order::OrderStatus;
 use crate::core::payment::OrderAggregate;
@@ -73,7 +73,7 @@ pub async fn order_bytes(app: &App, id: OrderId, scope: &Scope) -> Result<Vec<u8
 }
 
 async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<OrderAggregate, Problem> {
-    let found = app.can.show_order.run(id, scope).await?;
+    let found = app.use_cases.show_order.run(id, scope).await?;
     found.ok_or(Problem::new(Code::OrderNotFound))
 }
 
@@ -104,7 +104,7 @@ pub async fn list_orders(
     let after = after.map(|last| (last.at, OrderId::from_uuid(Uuid::from_u128(last.id))));
     // One more than the page holds, to learn whether there is a next one.
     let query = OrderQuery { customer_id, status, limit: limit + 1, after };
-    let mut found = app.can.show_order.page(&query, &caller.scope).await?;
+    let mut found = app.use_cases.show_order.page(&query, &caller.scope).await?;
     let more = found.len() > limit;
     found.truncate(limit);
     let last = found.last().filter(|_| more);

@@ -2,11 +2,11 @@
 
 use crate::adapters::inbound::api::auth::Caller;
 use crate::adapters::inbound::api::state::App;
-use crate::adapters::inbound::http_kit::body::json;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
 use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::reply::json;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
-use crate::adapters::inbound::http_kit::wire::{Moment, MoneyBody};
+use crate::adapters::inbound::resources::wire::{MoneyBody, TimestampBody};
 use crate::core::domain::ids::ProductId;
 use axum::extract::State;
 use axum::response::Response;
@@ -27,7 +27,7 @@ pub struct ProductBody<'a> {
     /// From the cache because the catalog cannot answer; `Age` tells how old.
     stale: bool,
     /// When the catalog said so.
-    as_of: Moment,
+    as_of: TimestampBody,
 }
 
 /// Show a product with its price
@@ -42,17 +42,17 @@ pub struct ProductBody<'a> {
 pub async fn show_product(
     State(app): State<Arc<App>>,
     _: Caller,
-    visit: RequestContext,
+    context: RequestContext,
     Id(id): Id<ProductId>,
     _: NoQuery,
 ) -> Result<Response, Problem> {
-    let offer = app.can.show_product.run(&id, &visit.call()).await?;
+    let offer = app.use_cases.show_product.run(&id, &context.call()).await?;
     let body = ProductBody {
         id: offer.product.id.as_str(),
         name: &offer.product.name,
         price: MoneyBody(offer.product.price),
         stale: offer.stale,
-        as_of: Moment(offer.as_of),
+        as_of: TimestampBody(offer.as_of),
     };
     let mut response = json(StatusCode::OK, &body);
     if offer.stale {

@@ -2,10 +2,10 @@
 
 use crate::adapters::inbound::api::auth::Caller;
 use crate::adapters::inbound::api::state::App;
-use crate::adapters::inbound::http_kit::body::json;
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
 use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::reply::json;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
 use crate::core::domain::ids::CustomerId;
 use axum::extract::State;
@@ -44,14 +44,14 @@ pub struct RecommendationBody<'a> {
 pub async fn recommend(
     State(app): State<Arc<App>>,
     caller: Caller,
-    visit: RequestContext,
+    context: RequestContext,
     Id(customer): Id<CustomerId>,
     _: NoQuery,
 ) -> Result<Response, Problem> {
     if !caller.scope.allows(&customer) {
         return Err(Problem::new(Code::Forbidden));
     }
-    let recommended = app.can.recommend.run(&customer, &visit.call()).await?;
+    let recommended = app.use_cases.recommend.run(&customer, &context.call()).await?;
     let items = recommended
         .items
         .iter()

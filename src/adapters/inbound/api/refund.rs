@@ -6,16 +6,18 @@ use crate::adapters::inbound::api::idempotency::{
 };
 use crate::adapters::inbound::api::order_body::OrderBody;
 use crate::adapters::inbound::api::orders::{order_bytes, present_order};
+use crate::adapters::inbound::api::queued::{QueuedBody, queued, queued_bytes};
 use crate::adapters::inbound::api::state::App;
-use crate::adapters::inbound::api::tasks::{QueuedBody, queued, queued_bytes};
-use crate::adapters::inbound::http_kit::body::{OptionalJson, json_bytes};
+use crate::adapters::inbound::http_kit::body::OptionalJson;
 use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
 use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::reply::json_bytes;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
-use crate::adapters::inbound::http_kit::violations::{At, Faults};
-use crate::adapters::inbound::http_kit::wire::MoneyBody;
+use crate::adapters::inbound::http_kit::violations::Violations;
+use crate::adapters::inbound::resources::wire::MoneyBody;
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::{Currency, Money};
 use crate::core::payment::task::TaskState;
@@ -78,7 +80,7 @@ pub struct RefundBody {
 pub async fn refund_order(
     State(app): State<Arc<App>>,
     caller: Caller,
-    visit: RequestContext,
+    context: RequestContext,
     Id(order_id): Id<OrderId>,
     _: NoQuery,
     Key(key): Key,
@@ -87,7 +89,7 @@ pub async fn refund_order(
     let amount = amount(body.as_ref())?;
     let wanted = Wanted { order_id, amount, scope: caller.scope };
     let Some(key) = key else {
-        let answer = wanted.run(&app, None, &visit).await?;
+        let answer = wanted.run(&app, None, &context).await?;
         return match answer {
             Refunding::Done => present_order(&app, order_id, &wanted.scope).await,
             Refunding::Queued { task_id, retry_after } => {
@@ -98,7 +100,7 @@ pub async fn refund_order(
     let key = |route| IdempotencyKey { owner: caller.owner.clone(), route, key: key.clone() };
     let outcome = key(OUTCOME);
     let claim = app.keys.claim(key(ROUTE), wanted.fingerprint(), &*app.services.events)?;
-    app.detached(refund_once(Arc::clone(&app), wanted, claim, outcome, visit)).await?
+    app.detached(refund_once(Arc::clone(&app), wanted, claim, outcome, context)).await?
 }
 
 #[derive(Debug)]
@@ -113,12 +115,12 @@ impl Wanted {
         &self,
         app: &Arc<App>,
         keyed: Option<KeyedRefund>,
-        visit: &RequestContext,
+        context: &RequestContext,
     ) -> Result<Refunding, Problem> {
         let (order_id, amount, scope) = (self.order_id, self.amount, self.scope.clone());
-        let request = RefundRequest { order_id, scope, amount, keyed, call: visit.call() };
+        let request = RefundRequest { order_id, scope, amount, keyed, call: context.call() };
         let work = Arc::clone(app);
-        Ok(app.detached(async move { work.can.refund_order.run(request).await }).await??)
+        Ok(app.detached(async move { work.use_cases.refund_order.run(request).await }).await??)
     }
 
     fn fingerprint(&self) -> Fingerprint {
@@ -138,7 +140,7 @@ async fn refund_once(
     wanted: Wanted,
     claim: Claim,
     outcome: IdempotencyKey,
-    visit: RequestContext,
+    context: RequestContext,
 ) -> Result<Response, Problem> {
     if let Some(response) = known(&app, &wanted, &claim, &outcome).await? {
         return Ok(response);
@@ -147,9 +149,9 @@ async fn refund_once(
     let keyed = KeyedRefund {
         key: claim.key.clone(),
         fingerprint: claim.fingerprint,
-        render: render(order_id, visit.clone()),
+        render: render(order_id, context.clone()),
     };
-    let answer = wanted.run(&app, Some(keyed), &visit).await;
+    let answer = wanted.run(&app, Some(keyed), &context).await;
     if !matches!(&answer, Err(problem) if problem.status.is_server_error()) {
         app.services.events.record(&Event::Idempotency(IdempotencyResult::New));
     }
@@ -172,12 +174,12 @@ async fn refund_once(
 }
 
 /// The reply that is kept with the decision.
-fn render(order_id: OrderId, visit: RequestContext) -> RenderRefund {
+fn render(order_id: OrderId, context: RequestContext) -> RenderRefund {
     Box::new(move |verdict| match verdict {
         Ok(task) => (StatusCode::ACCEPTED.as_u16(), queued_bytes(order_id, task)),
         Err(error) => {
             let problem = Problem::from(error);
-            (problem.status.as_u16(), problem.body(visit.setting()))
+            (problem.status.as_u16(), problem.body(context.problem_context()))
         }
     })
 }
@@ -216,24 +218,26 @@ async fn known(
 }
 
 fn amount(body: Option<&Value>) -> Result<Option<Money>, Problem> {
-    let mut faults = Faults::default();
+    let mut violations = Violations::default();
     let amount = body
-        .and_then(|body| faults.object(body, At::Root, &["amount"]))
+        .and_then(|body| violations.object(body, JsonPointer::Root, &["amount"]))
         .and_then(|members| members.get("amount"))
-        .and_then(|value| money(value, At::Member(&At::Root, "amount"), &mut faults));
-    faults.verdict(Some(amount))
+        .and_then(|value| {
+            money(value, JsonPointer::Member(&JsonPointer::Root, "amount"), &mut violations)
+        });
+    violations.into_result(Some(amount))
 }
 
-fn money(value: &Value, at: At<'_>, faults: &mut Faults) -> Option<Money> {
-    let members = faults.object(value, at, &["amount", "currency"])?;
-    let minor = faults.member(members, at, "amount").and_then(|value| {
+fn money(value: &Value, at: JsonPointer<'_>, violations: &mut Violations) -> Option<Money> {
+    let members = violations.object(value, at, &["amount", "currency"])?;
+    let minor = violations.member(members, at, "amount").and_then(|value| {
         let minor = value.as_i64().filter(|minor| *minor > 0);
-        faults.parsed(minor, At::Member(&at, "amount"), BAD_AMOUNT)
+        violations.parsed(minor, JsonPointer::Member(&at, "amount"), BAD_AMOUNT)
     });
-    let currency = faults.member(members, at, "currency").and_then(|value| {
-        let at = At::Member(&at, "currency");
-        let code = faults.string(value, at)?;
-        faults.parsed(Currency::parse(code).ok(), at, BAD_CURRENCY)
+    let currency = violations.member(members, at, "currency").and_then(|value| {
+        let at = JsonPointer::Member(&at, "currency");
+        let code = violations.string(value, at)?;
+        violations.parsed(Currency::parse(code).ok(), at, BAD_CURRENCY)
     });
     Money::new(minor?, currency?).ok()
 }

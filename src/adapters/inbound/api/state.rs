@@ -69,15 +69,15 @@ pub struct Settings {
 
 #[derive(Debug)]
 pub struct App {
-    pub can: UseCases,
+    pub use_cases: UseCases,
     pub services: Services,
     pub settings: Settings,
     pub(super) keys: KeysInFlight,
 }
 
 impl App {
-    pub fn new(can: UseCases, services: Services, settings: Settings) -> Arc<Self> {
-        Arc::new(Self { can, services, settings, keys: KeysInFlight::default() })
+    pub fn new(use_cases: UseCases, services: Services, settings: Settings) -> Arc<Self> {
+        Arc::new(Self { use_cases, services, settings, keys: KeysInFlight::default() })
     }
 
     /// Runs work to its end even if the client hangs up, and waits for its outcome.

@@ -45,7 +45,7 @@ fn see_to(app: &App) {
 }
 
 fn see_to_keys(app: &App) {
-    let Some(Err(fault)) = app.services.auth.key_file().map(KeyFile::refresh) else { return };
-    tracing::error!(%fault, "AUTH_JWKS_FILE cannot be used: the keys stay as they were");
+    let Some(Err(error)) = app.services.auth.key_file().map(KeyFile::refresh) else { return };
+    tracing::error!(%error, "AUTH_JWKS_FILE cannot be used: the keys stay as they were");
     app.services.events.record(&Event::KeysUnusable);
 }

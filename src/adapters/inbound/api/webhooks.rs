@@ -2,7 +2,7 @@
 //! only their adapters can read it, and only a query makes it true.
 
 use crate::adapters::inbound::api::state::App;
-use crate::adapters::inbound::http_kit::body::Raw;
+use crate::adapters::inbound::http_kit::body::RawBody;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::core::domain::provider::Provider;
 use crate::core::ports::payment::RawCallback;
@@ -23,7 +23,7 @@ pub async fn from_sber(
     State(app): State<Arc<App>>,
     method: Method,
     uri: Uri,
-    Raw(body): Raw,
+    RawBody(body): RawBody,
 ) -> Result<StatusCode, Problem> {
     receive(app, Provider::Sber, method, uri, None, body).await
 }
@@ -42,7 +42,7 @@ pub async fn from_odnakassa(
     method: Method,
     uri: Uri,
     headers: HeaderMap,
-    Raw(body): Raw,
+    RawBody(body): RawBody,
 ) -> Result<StatusCode, Problem> {
     let signature = headers.get(SIGNATURE).and_then(|value| value.to_str().ok());
     receive(app, Provider::OdnaKassa, method, uri, signature.map(str::to_owned), body).await
@@ -64,7 +64,7 @@ async fn receive(
             signature: signature.as_deref(),
             body: &body,
         };
-        work.can.receive_callback.run(provider, &raw).await
+        work.use_cases.receive_callback.run(provider, &raw).await
     };
     app.detached(receiving).await??;
     Ok(StatusCode::OK)

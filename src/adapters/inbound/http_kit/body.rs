@@ -1,17 +1,16 @@
-//! Bodies: how they are taken in, within a limit in bytes, and how they go out.
+//! Bodies of requests: taken in within a limit in bytes, and read as JSON where they must be.
 
 use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::unique_json::Once;
-use crate::adapters::inbound::http_kit::violations::{At, Faults, NOT_JSON};
+use crate::adapters::inbound::http_kit::unique_json::UniqueJson;
+use crate::adapters::inbound::http_kit::violations::NOT_JSON;
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRef, FromRequest, Request};
-use axum::response::{IntoResponse, Response};
+use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
-use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body_util::BodyExt;
-use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -30,7 +29,7 @@ pub struct BodyLimit(pub usize);
 
 /// The bytes of a body, whatever they are.
 #[derive(Debug)]
-pub struct Raw(pub Vec<u8>);
+pub struct RawBody(pub Vec<u8>);
 
 /// A body that must be JSON.
 #[derive(Debug)]
@@ -40,7 +39,7 @@ pub struct Json(pub Value);
 #[derive(Debug)]
 pub struct OptionalJson(pub Option<Value>);
 
-impl<S: Send + Sync> FromRequest<S> for Raw
+impl<S: Send + Sync> FromRequest<S> for RawBody
 where
     BodyLimit: FromRef<S>,
 {
@@ -61,7 +60,7 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let is_json = is_json(request.headers());
-        let Raw(bytes) = Raw::from_request(request, state).await?;
+        let RawBody(bytes) = RawBody::from_request(request, state).await?;
         if !is_json {
             return Err(Problem::new(Code::UnsupportedMediaType));
         }
@@ -77,7 +76,7 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let is_json = is_json(request.headers());
-        let Raw(bytes) = Raw::from_request(request, state).await?;
+        let RawBody(bytes) = RawBody::from_request(request, state).await?;
         if bytes.is_empty() {
             return Ok(Self(None));
         }
@@ -99,15 +98,13 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, Problem> {
-    let Once(value) = serde_json::from_slice(bytes)
-        .map_err(|error| fault(if error.is_data() { TWICE } else { NOT_JSON }))?;
+    let UniqueJson(value) = serde_json::from_slice(bytes)
+        .map_err(|error| invalid(if error.is_data() { TWICE } else { NOT_JSON }))?;
     Ok(value)
 }
 
-fn fault(detail: Text) -> Problem {
-    let mut faults = Faults::default();
-    faults.add(At::Root, detail);
-    faults.verdict::<()>(None).err().unwrap_or(Problem::new(Code::InvalidRequest))
+fn invalid(detail: Text) -> Problem {
+    Problem::new(Code::InvalidRequest).with_violation(JsonPointer::Root, detail)
 }
 
 async fn read(mut body: Body, limit: usize, awaits_permission: bool) -> Result<Vec<u8>, Problem> {
@@ -120,7 +117,7 @@ async fn read(mut body: Body, limit: usize, awaits_permission: bool) -> Result<V
     }
     let mut bytes = Vec::with_capacity(announced);
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| fault(BROKE_OFF))?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| invalid(BROKE_OFF))?.into_data() else { continue };
         if bytes.len() + data.len() > limit {
             read_away(body).await;
             return Err(Problem::new(Code::PayloadTooLarge));
@@ -144,24 +141,10 @@ async fn read_away(mut body: Body) {
     let _ = timeout(READ_AWAY_TIME, reading).await;
 }
 
-/// The bytes of a reply's body.
-pub fn encode(body: &impl Serialize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(512);
-    serde_json::to_writer(&mut bytes, body).expect("strings and numbers under string keys");
-    bytes
-}
-
-pub fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    json_bytes(status, encode(body))
-}
-
-pub fn json_bytes(status: StatusCode, body: Vec<u8>) -> Response {
-    (status, [(CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::{HeaderValue, StatusCode};
 
     #[tokio::test]
     async fn a_body_is_taken_up_to_the_limit_and_not_a_byte_further() {

@@ -1,7 +1,6 @@
 //! Where a page ended, as a word that means nothing to clients.
 
 use crate::adapters::inbound::http_kit::lang::Text;
-use crate::core::domain::ids::TaskId;
 use crate::core::domain::timestamp::Timestamp;
 
 pub const BAD_CURSOR: Text = Text::new(
@@ -19,15 +18,6 @@ pub struct Cursor {
 impl Cursor {
     pub fn encode(self) -> String {
         format!("{:016x}{:032x}", self.at.micros(), self.id)
-    }
-
-    pub fn of_task(at: Timestamp, id: TaskId) -> Self {
-        Self { at, id: id.get().unsigned_abs().into() }
-    }
-
-    pub fn decode_task(text: &str) -> Option<(Timestamp, TaskId)> {
-        let Self { at, id } = Self::decode(text)?;
-        Some((at, TaskId::from_i64(id.try_into().ok()?)?))
     }
 
     pub fn decode(text: &str) -> Option<Self> {

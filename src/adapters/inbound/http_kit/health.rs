@@ -2,8 +2,8 @@
 //! database and on not being about to stop. The partners are shown, and count only when the operator
 //! says so: a lazy breaker needs traffic to recover, and all instances would leave together.
 
-use crate::adapters::inbound::http_kit::body::json;
-use crate::adapters::inbound::http_kit::limits::Lifecycle;
+use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
+use crate::adapters::inbound::http_kit::reply::json;
 use crate::adapters::observe::storage_upkeep::StorageUpkeep;
 use crate::adapters::observe::systems::{
     BreakerMode, BreakerState, Probed, SystemControl, SystemHealth,

@@ -2,20 +2,23 @@
 //! its layer, limits, and the loop that serves connections. It knows no resource.
 
 pub mod code;
-pub mod error;
 pub mod lang;
 pub mod problem;
+pub mod problem_body;
 
 pub mod body;
 pub mod cursor;
+pub mod json_pointer;
 pub mod params;
 pub mod prefer;
+pub mod reply;
 pub mod unique_json;
 pub mod violations;
-pub mod wire;
 
 pub mod health;
+pub mod lifecycle;
 pub mod limits;
 pub mod request_context;
 pub mod request_layer;
+mod request_meter;
 pub mod serve;

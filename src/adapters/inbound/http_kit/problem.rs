@@ -2,14 +2,13 @@
 //! carries no text of an inner error; its words come from the table of codes or from a constant.
 
 use crate::adapters::inbound::http_kit::code::Code;
-use crate::adapters::inbound::http_kit::lang::{Lang, Text};
-use crate::adapters::inbound::http_kit::violations::At;
+use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
+use crate::adapters::inbound::http_kit::lang::Text;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use serde::Serialize;
 use std::time::Duration;
 
-/// One fault of the request, and where it is (an RFC 6901 pointer into the body; for a parameter or
+/// One thing that is wrong with the request, and where it is (an RFC 6901 pointer into the body; for a parameter or
 /// a header, `/` and its name).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
@@ -21,69 +20,21 @@ pub struct Violation {
 pub struct Problem {
     pub code: Code,
     pub status: StatusCode,
-    detail: Text,
+    pub(super) detail: Text,
     retry_after: Option<Duration>,
     /// Apart, because most problems have none and every `Result` of this room carries one.
-    particulars: Option<Box<Particulars>>,
+    pub(super) particulars: Option<Box<Particulars>>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Particulars {
-    violations: Vec<Violation>,
+pub(super) struct Particulars {
+    pub(super) violations: Vec<Violation>,
     /// Extension members, for programs.
-    members: Vec<(&'static str, String)>,
+    pub(super) members: Vec<(&'static str, String)>,
     /// For the log only.
     cause: Option<String>,
     /// `WWW-Authenticate`, where it says more than that a token is wanted.
     challenge: Option<&'static str>,
-}
-
-/// A failure (RFC 9457).
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = Problem)]
-pub struct ProblemBody<'a> {
-    /// `/problems/` and the code with dashes.
-    #[schema(example = "/problems/order-not-found")]
-    r#type: String,
-    title: &'a str,
-    status: u16,
-    /// Stable, for programs.
-    #[schema(example = "order_not_found")]
-    code: &'a str,
-    /// For people: Russian when `Accept-Language` prefers it, else English.
-    detail: &'a str,
-    /// The path that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    instance: Option<&'a str>,
-    /// To be quoted to the support.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    trace_id: Option<&'a str>,
-    /// With `invalid_request`: every violation at once.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
-    errors: Vec<ViolationBody<'a>>,
-    #[serde(flatten)]
-    #[schema(ignore)]
-    members: std::collections::BTreeMap<&'static str, &'a str>,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = Violation)]
-pub struct ViolationBody<'a> {
-    /// A JSON pointer into the body, or `/` and the name of a parameter or header.
-    #[schema(example = "/items/0/quantity")]
-    pointer: &'a str,
-    detail: &'a str,
-}
-
-/// Where and for whom a problem is rendered.
-#[derive(Debug, Clone, Copy)]
-pub struct Setting<'a> {
-    pub lang: Lang,
-    pub instance: Option<&'a str>,
-    pub trace_id: Option<&'a str>,
 }
 
 impl Problem {
@@ -104,9 +55,10 @@ impl Problem {
         problem
     }
 
-    /// One fault of a parameter or a header.
+    /// A parameter or a header that breaks a rule.
     pub fn invalid_at(name: &str, detail: Text) -> Self {
-        Self::new(Code::InvalidRequest).with_violation(At::Member(&At::Root, name), detail)
+        Self::new(Code::InvalidRequest)
+            .with_violation(JsonPointer::Member(&JsonPointer::Root, name), detail)
     }
 
     /// Something that cannot happen did; `cause` goes to the log and nowhere else.
@@ -131,7 +83,7 @@ impl Problem {
         self
     }
 
-    pub fn with_violation(mut self, at: At<'_>, detail: Text) -> Self {
+    pub fn with_violation(mut self, at: JsonPointer<'_>, detail: Text) -> Self {
         self.particulars().violations.push(Violation { pointer: at.to_string(), detail });
         self
     }
@@ -165,34 +117,10 @@ impl Problem {
         let own = self.particulars.as_ref().and_then(|particulars| particulars.challenge);
         own.or((self.code == Code::Unauthenticated).then_some("Bearer"))
     }
-
-    pub fn body(&self, setting: Setting<'_>) -> Vec<u8> {
-        let none = Particulars::default();
-        let particulars = self.particulars.as_deref().unwrap_or(&none);
-        let errors = particulars.violations.iter().map(|violation| ViolationBody {
-            pointer: &violation.pointer,
-            detail: violation.detail.in_lang(setting.lang),
-        });
-        let body = ProblemBody {
-            r#type: self.code.type_uri(),
-            title: self.code.title(),
-            status: self.status.as_u16(),
-            code: self.code.as_str(),
-            detail: self.detail.in_lang(setting.lang),
-            instance: setting.instance,
-            trace_id: setting.trace_id,
-            errors: errors.collect(),
-            members: particulars
-                .members
-                .iter()
-                .map(|(name, value)| (*name, value.as_str()))
-                .collect(),
-        };
-        serde_json::to_vec(&body).expect("strings and numbers under string keys")
-    }
 }
 
-/// Leaves a note for the door, which knows the language, the path and the trace, and writes the body.
+/// Leaves itself to the request's layer, which knows the language, the path and the trace, and writes the
+/// body.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
@@ -215,27 +143,5 @@ mod tests {
         for (millis, seconds) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (30_000, 30)] {
             assert_eq!(whole_seconds(Duration::from_millis(millis)), seconds, "{millis}");
         }
-    }
-
-    #[test]
-    fn the_cause_never_leaves_the_house() {
-        let problem = Problem::internal("SELECT * FROM secrets");
-        let setting = Setting { lang: Lang::En, instance: Some("/v1/orders"), trace_id: None };
-        let body = String::from_utf8(problem.body(setting)).unwrap();
-        assert!(!body.contains("SELECT"), "{body}");
-        assert!(body.contains(r#""code":"internal""#), "{body}");
-    }
-
-    #[test]
-    fn members_and_violations_stand_in_the_body() {
-        let fault = Text::new("is missing", "отсутствует");
-        let problem = Problem::invalid_at("limit", fault).with_member("product_id", "p-1");
-        let setting = Setting { lang: Lang::Ru, instance: None, trace_id: Some("ab") };
-        let body: serde_json::Value = serde_json::from_slice(&problem.body(setting)).unwrap();
-        assert_eq!(body["errors"][0]["pointer"], "/limit");
-        assert_eq!(body["errors"][0]["detail"], "отсутствует");
-        assert_eq!(body["product_id"], "p-1");
-        assert_eq!(body["type"], "/problems/invalid-request");
-        assert!(body.get("instance").is_none());
     }
 }

@@ -1,8 +1,9 @@
-//! The circumstances of one request: by which names it is found again, how long its answer is
-//! wanted, and in which language it is spoken to. Made at the door, read by everything behind it.
+//! What belongs to one request: by which names it is found again, how long its answer is wanted, and in
+//! which language it is spoken to. Made by the request's layer, read by everything behind it.
 
 use crate::adapters::inbound::http_kit::lang::{Lang, Text};
-use crate::adapters::inbound::http_kit::problem::{Problem, Setting};
+use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::inbound::http_kit::problem_body::ProblemContext;
 use crate::adapters::observe::spans;
 use crate::core::ports::call::Call;
 use crate::core::ports::clock::Entropy;
@@ -11,7 +12,6 @@ use crate::core::ports::trace::TraceParent;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use std::sync::Arc;
 use std::time::Duration;
 use tracing::Span;
 
@@ -24,8 +24,9 @@ const MALFORMED_TIMEOUT: Text = Text::new(
     "должно быть целое число миллисекунд, не меньше 1",
 );
 
-#[derive(Debug)]
-pub struct Circumstances {
+/// Cheap to clone: the layer and the handler each have one.
+#[derive(Debug, Clone)]
+pub struct RequestContext {
     pub request_id: HeaderValue,
     /// A span of ours in the client's trace, or in a new one.
     pub trace: TraceParent,
@@ -33,24 +34,12 @@ pub struct Circumstances {
     /// The client set the deadline by itself.
     pub deadline_is_the_clients: bool,
     pub lang: Lang,
-    pub path: Box<str>,
-}
-
-/// Shared by the door and the handler.
-#[derive(Debug, Clone)]
-pub struct RequestContext(Arc<Circumstances>);
-
-impl std::ops::Deref for RequestContext {
-    type Target = Circumstances;
-
-    fn deref(&self) -> &Circumstances {
-        &self.0
-    }
+    uri: Uri,
 }
 
 impl RequestContext {
-    /// A visit, with what is wrong with its headers: the visit is needed to say so. `span` is the one
-    /// that will stand for it; it joins the client's trace.
+    /// The context, with what is wrong with the request's headers: the context is needed to say so.
+    /// `span` is the one that will stand for the request; it joins the client's trace.
     pub fn new(
         uri: &Uri,
         headers: &HeaderMap,
@@ -59,7 +48,7 @@ impl RequestContext {
         limit: Duration,
     ) -> (Self, Result<(), Problem>) {
         let wanted = headers.get(REQUEST_TIMEOUT).map(milliseconds);
-        let (deadline, verdict) = match wanted {
+        let (deadline, valid) = match wanted {
             None => (limit, Ok(())),
             Some(Some(wanted)) => (wanted.min(limit), Ok(())),
             Some(None) => {
@@ -67,15 +56,15 @@ impl RequestContext {
             }
         };
         let trace = trace(headers, span, entropy);
-        let visit = Circumstances {
+        let context = Self {
             request_id: request_id(headers, &trace),
             trace,
             deadline: Deadline::after(deadline),
             deadline_is_the_clients: wanted.is_some(),
             lang: Lang::of(headers),
-            path: uri.path().into(),
+            uri: uri.clone(),
         };
-        (Self(Arc::new(visit)), verdict)
+        (context, valid)
     }
 
     /// What goes along with the calls that this request causes.
@@ -83,10 +72,14 @@ impl RequestContext {
         Call::new(self.deadline, Some(self.trace.clone()))
     }
 
-    pub fn setting(&self) -> Setting<'_> {
-        Setting {
+    pub fn path(&self) -> &str {
+        self.uri.path()
+    }
+
+    pub fn problem_context(&self) -> ProblemContext<'_> {
+        ProblemContext {
             lang: self.lang,
-            instance: Some(&self.path),
+            instance: Some(self.path()),
             trace_id: Some(self.trace.trace_id()),
         }
     }
@@ -97,9 +90,9 @@ fn trace(headers: &HeaderMap, span: &Span, entropy: &dyn Entropy) -> TraceParent
     let theirs = headers.get(TRACEPARENT).and_then(|value| value.to_str().ok());
     let theirs = theirs.and_then(TraceParent::parse);
     if let Some(parent) = &theirs {
-        spans::join(span, parent);
+        spans::set_parent(span, parent);
     }
-    spans::name_of(span).unwrap_or_else(|| {
+    spans::trace_parent_of(span).unwrap_or_else(|| {
         let bits = entropy.bits();
         let span = u64::try_from(bits & u128::from(u64::MAX)).expect("64 bits");
         match theirs {
@@ -137,7 +130,7 @@ impl<S: Sync> FromRequestParts<S> for RequestContext {
             .extensions
             .get::<Self>()
             .cloned()
-            .ok_or_else(|| Problem::internal("a route without a door"))
+            .ok_or_else(|| Problem::internal("a route without a request layer"))
     }
 }
 
@@ -154,7 +147,7 @@ mod tests {
         }
     }
 
-    fn visit(name: &'static str, value: &str) -> (RequestContext, Result<(), Problem>) {
+    fn context(name: &'static str, value: &str) -> (RequestContext, Result<(), Problem>) {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_str(value).unwrap());
         let (uri, limit) = (Uri::from_static("/x?y"), Duration::from_secs(20));
@@ -163,35 +156,38 @@ mod tests {
 
     #[tokio::test]
     async fn a_good_request_id_is_kept_and_a_bad_one_replaced_by_the_traces() {
-        assert_eq!(visit("x-request-id", "a.B_9-z").0.request_id, "a.B_9-z");
+        assert_eq!(context("x-request-id", "a.B_9-z").0.request_id, "a.B_9-z");
         for bad in ["", "a b", "a/b", &"x".repeat(129)] {
-            let (visit, _) = visit("x-request-id", bad);
-            assert_eq!(visit.request_id.to_str().unwrap(), visit.trace.trace_id(), "{bad}");
+            let (context, _) = context("x-request-id", bad);
+            assert_eq!(context.request_id.to_str().unwrap(), context.trace.trace_id(), "{bad}");
         }
     }
 
     #[tokio::test]
     async fn the_clients_trace_goes_on_under_a_span_of_ours() {
         let theirs = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
-        let (visit, _) = visit("traceparent", theirs);
-        assert_eq!(visit.trace.as_str(), "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000007-00");
+        let (context, _) = context("traceparent", theirs);
+        assert_eq!(
+            context.trace.as_str(),
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000007-00"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_may_shorten_its_deadline_and_never_lengthen_it() {
         for (header, millis) in [("250", 250), ("0250", 250), ("60000", 20_000)] {
-            let (visit, verdict) = visit("request-timeout", header);
-            assert!(verdict.is_ok());
-            assert_eq!(visit.deadline.remaining(), Duration::from_millis(millis), "{header}");
+            let (context, valid) = context("request-timeout", header);
+            assert!(valid.is_ok());
+            assert_eq!(context.deadline.remaining(), Duration::from_millis(millis), "{header}");
         }
-        let (visit, _) = visit("request-timeout", &"9".repeat(40));
-        assert_eq!(visit.deadline.remaining(), Duration::from_secs(20));
+        let (context, _) = context("request-timeout", &"9".repeat(40));
+        assert_eq!(context.deadline.remaining(), Duration::from_secs(20));
     }
 
     #[tokio::test]
     async fn a_malformed_deadline_is_refused_by_name() {
         for bad in ["", "0", "-1", "2s", "1.5", " "] {
-            assert!(visit("request-timeout", bad).1.is_err(), "{bad}");
+            assert!(context("request-timeout", bad).1.is_err(), "{bad}");
         }
     }
 }

@@ -1,26 +1,27 @@
-//! The door that every request passes twice. In: it gets its names and its deadline, finds a place or
-//! is sent away. Out: a problem gets its body, the reply its common headers, and the exchange is
-//! counted once, also when the client hung up or the handler panicked. One layer does it all: each
-//! further one would cost every request a boxed future.
+//! What every request passes twice. In: it gets its context, and a permit or a refusal. Out: a problem
+//! gets its body, the reply its common headers, and the request is counted, also when the client hung up
+//! or the handler panicked. One layer does it all: each further one would cost every request a boxed
+//! future.
 
 use crate::adapters::inbound::http_kit::code::Code;
-use crate::adapters::inbound::http_kit::limits::{Gate, Lifecycle};
+use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
+use crate::adapters::inbound::http_kit::limits::ConcurrencyLimit;
 use crate::adapters::inbound::http_kit::prefer::MAX_WAIT;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::request_context::{RequestContext, X_REQUEST_ID};
-use crate::adapters::observe::spans;
-use crate::adapters::observe::traffic::{Exchange, ShedReason, Traffic};
+use crate::adapters::inbound::http_kit::request_meter::{RequestMeter, method_label};
+use crate::adapters::observe::traffic::{ShedReason, Traffic};
 use crate::core::ports::clock::Entropy;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
+use http::HeaderValue;
 use http::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderValue, Method, StatusCode};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,61 +29,69 @@ use tokio::time::{Instant, timeout_at};
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-pub const TASK_ROUTE: &str = "/v1/tasks/{task_id}";
-
-/// An answer that is made at the deadline still gets out: the door closes a little later.
+/// An answer that is made at the deadline still gets out: the layer gives up a little later.
 const SLACK: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
-pub struct Door {
+pub struct RequestLayer {
     traffic: Arc<dyn Traffic>,
     entropy: Arc<dyn Entropy>,
     lifecycle: Arc<Lifecycle>,
-    request_timeout: Duration,
-    requests: Gate,
-    /// Long polls wait cheaply and long: with a gate of their own they keep nobody else outside.
-    polls: Gate,
+    limits: RequestLimits,
+    requests: ConcurrencyLimit,
+    /// Long polls wait cheaply and long: with a limit of their own they keep nobody else outside.
+    long_polls: ConcurrencyLimit,
 }
 
-impl Door {
+#[derive(Debug, Clone, Copy)]
+pub struct RequestLimits {
+    /// The longest that a request may take; a client may shorten it.
+    pub timeout: Duration,
+    /// Requests at a time, and as many long polls.
+    pub max_in_flight: usize,
+    /// The route whose requests wait for news, up to [`MAX_WAIT`] longer than others may take.
+    pub long_poll_route: Option<&'static str>,
+}
+
+impl RequestLayer {
     pub fn new(
         traffic: Arc<dyn Traffic>,
         entropy: Arc<dyn Entropy>,
         lifecycle: Arc<Lifecycle>,
-        request_timeout: Duration,
-        max_inflight: usize,
+        limits: RequestLimits,
     ) -> Self {
-        let (requests, polls) = (Gate::new(max_inflight), Gate::new(max_inflight));
-        Self { traffic, entropy, lifecycle, request_timeout, requests, polls }
+        let limit = || ConcurrencyLimit::new(limits.max_in_flight);
+        Self { traffic, entropy, lifecycle, limits, requests: limit(), long_polls: limit() }
     }
 
     async fn serve(
         &self,
-        visit: &RequestContext,
+        context: &RequestContext,
         request: Request,
         next: Next,
         route: Option<&str>,
     ) -> Response {
-        let health = visit.path.starts_with("/health/");
+        let health = context.path().starts_with("/health/");
         if self.lifecycle.is_draining() && !health {
             self.traffic.shed(ShedReason::Draining);
             let goodbye = [(CONNECTION, HeaderValue::from_static("close"))];
             return (goodbye, Problem::new(Code::Overloaded)).into_response();
         }
-        let _visit = self.lifecycle.visit();
-        let polls = route == Some(TASK_ROUTE);
-        let place = if polls { self.polls.enter() } else { self.requests.enter() };
-        if place.is_none() && !health {
+        let _served = self.lifecycle.track_request();
+        let long_poll = route.is_some() && route == self.limits.long_poll_route;
+        let limit = if long_poll { &self.long_polls } else { &self.requests };
+        let permit = limit.try_acquire();
+        if permit.is_none() && !health {
             self.traffic.shed(ShedReason::Limit);
             return Problem::new(Code::Overloaded).into_response();
         }
-        let patience = if polls {
-            Instant::now() + MAX_WAIT + self.request_timeout
+        let end = if long_poll {
+            Instant::now() + MAX_WAIT + self.limits.timeout
         } else {
-            visit.deadline.instant() + SLACK
+            context.deadline.instant() + SLACK
         };
         let served = AssertUnwindSafe(next.run(request)).catch_unwind();
-        match timeout_at(patience, served).await {
+        match timeout_at(end, served).await {
             Ok(Ok(response)) => response,
             Ok(Err(_panic)) => Problem::internal("a handler panicked").into_response(),
             Err(_elapsed) => {
@@ -93,29 +102,36 @@ impl Door {
     }
 }
 
-pub async fn door(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
+/// The layer as a middleware of axum's.
+pub async fn apply(
+    State(layer): State<Arc<RequestLayer>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map(MatchedPath::as_str);
-    let span = span_of(known(request.method()), route);
+    let method = method_label(request.method());
+    let span = request_span(method, route);
     let (uri, headers) = (request.uri(), request.headers());
-    let (visit, verdict) =
-        RequestContext::new(uri, headers, &span, &*door.entropy, door.request_timeout);
+    let (context, valid) =
+        RequestContext::new(uri, headers, &span, &*layer.entropy, layer.limits.timeout);
+    let (request_id, trace_id) = (&context.request_id, context.trace.trace_id());
     // Both at once: the log writes a span's fields anew for each act of recording.
-    let request_id = visit.request_id.to_str().unwrap_or_default();
-    tracing::record_all!(span, request_id = request_id, trace_id = visit.trace.trace_id());
-    let mut entry = Entry::begin(&*door.traffic, request.method(), route, (&visit, &span));
-    request.extensions_mut().insert(visit.clone());
+    let request_id = request_id.to_str().unwrap_or_default();
+    tracing::record_all!(span, request_id = request_id, trace_id = trace_id);
+    let mut meter = RequestMeter::start(&*layer.traffic, method, route, (&span, trace_id));
+    request.extensions_mut().insert(context.clone());
     let answer = async {
-        let answer = match verdict {
-            Ok(()) => door.serve(&visit, request, next, route).await,
+        let answer = match valid {
+            Ok(()) => layer.serve(&context, request, next, route).await,
             Err(problem) => problem.into_response(),
         };
-        dress(answer, &visit, &mut entry)
+        finish(answer, &context, &mut meter)
     };
     answer.instrument(span.clone()).await
 }
 
-fn span_of(method: &str, route: Option<&str>) -> Span {
+fn request_span(method: &str, route: Option<&str>) -> Span {
     let name = route.map_or_else(|| method.to_owned(), |route| format!("{method} {route}"));
     tracing::info_span!(
         "request",
@@ -129,22 +145,26 @@ fn span_of(method: &str, route: Option<&str>) -> Span {
 }
 
 /// Common headers, and the body of a problem.
-fn dress(mut answer: Response, visit: &RequestContext, entry: &mut Entry<'_>) -> Response {
+fn finish(
+    mut answer: Response,
+    context: &RequestContext,
+    meter: &mut RequestMeter<'_>,
+) -> Response {
     let problem = answer.extensions_mut().remove::<Problem>();
     if let Some(problem) = &problem {
-        tell(problem);
-        write(problem, visit, &mut answer);
+        log_internal(problem);
+        write_problem(problem, context, &mut answer);
     }
     let headers = answer.headers_mut();
-    headers.insert(X_REQUEST_ID, visit.request_id.clone());
+    headers.insert(X_REQUEST_ID, context.request_id.clone());
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    entry.end(answer.status(), problem.map(|problem| problem.code));
+    meter.finish(answer.status(), problem.map(|problem| problem.code));
     answer
 }
 
-fn write(problem: &Problem, visit: &RequestContext, answer: &mut Response) {
-    *answer.body_mut() = Body::from(problem.body(visit.setting()));
+fn write_problem(problem: &Problem, context: &RequestContext, answer: &mut Response) {
+    *answer.body_mut() = Body::from(problem.body(context.problem_context()));
     let headers = answer.headers_mut();
     headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
@@ -159,78 +179,9 @@ fn write(problem: &Problem, visit: &RequestContext, answer: &mut Response) {
 
 /// The one place where a failure of ours is logged. What a partner or the database could not do was
 /// told where it was handled.
-fn tell(problem: &Problem) {
+fn log_internal(problem: &Problem) {
     if problem.code == Code::Internal {
         let cause = problem.cause().unwrap_or("unknown");
         tracing::error!(code = problem.code.as_str(), cause, "request failed");
-    }
-}
-
-/// A request that was let in and is counted exactly once.
-struct Entry<'a> {
-    traffic: &'a dyn Traffic,
-    method: &'static str,
-    route: Option<&'a str>,
-    trace_id: &'a str,
-    span: &'a Span,
-    began: Instant,
-    ended: bool,
-}
-
-impl<'a> Entry<'a> {
-    fn begin(
-        traffic: &'a dyn Traffic,
-        method: &Method,
-        route: Option<&'a str>,
-        (visit, span): (&'a RequestContext, &'a Span),
-    ) -> Self {
-        let (method, trace_id) = (known(method), visit.trace.trace_id());
-        traffic.began(method);
-        Self { traffic, method, route, trace_id, span, began: Instant::now(), ended: false }
-    }
-
-    fn end(&mut self, status: StatusCode, code: Option<Code>) {
-        self.count(status.as_u16(), code.map(Code::as_str));
-    }
-
-    fn count(&mut self, status: u16, code: Option<&'static str>) {
-        self.ended = true;
-        let (method, route, took) = (self.method, self.route, self.began.elapsed());
-        self.traffic.ended(&Exchange {
-            method,
-            route,
-            status,
-            took,
-            trace_id: self.trace_id,
-            code,
-        });
-        spans::note(self.span, "url.scheme", "http");
-        spans::note(self.span, "http.response.status_code", i64::from(status));
-        if status >= 500 {
-            spans::note(self.span, "error.type", code.unwrap_or("internal"));
-            spans::fail(self.span, code.unwrap_or("internal"));
-        }
-    }
-}
-
-impl Drop for Entry<'_> {
-    fn drop(&mut self) {
-        if !self.ended {
-            self.count(499, None);
-        }
-    }
-}
-
-/// A label with a bounded number of values.
-fn known(method: &Method) -> &'static str {
-    match method.as_str() {
-        "GET" => "GET",
-        "POST" => "POST",
-        "PUT" => "PUT",
-        "DELETE" => "DELETE",
-        "HEAD" => "HEAD",
-        "OPTIONS" => "OPTIONS",
-        "PATCH" => "PATCH",
-        _ => "_OTHER",
     }
 }

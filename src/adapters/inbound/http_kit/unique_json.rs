@@ -7,17 +7,17 @@ use std::fmt;
 
 /// A value in which no member comes twice.
 #[derive(Debug, PartialEq)]
-pub struct Once(pub Value);
+pub struct UniqueJson(pub Value);
 
-impl<'de> Deserialize<'de> for Once {
+impl<'de> Deserialize<'de> for UniqueJson {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reader).map(Self)
+        from.deserialize_any(UniqueVisitor).map(Self)
     }
 }
 
-struct Reader;
+struct UniqueVisitor;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for UniqueVisitor {
     type Value = Value;
 
     fn expecting(&self, words: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,7 +54,7 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(Once(value)) = items.next_element()? {
+        while let Some(UniqueJson(value)) = items.next_element()? {
             values.push(value);
         }
         Ok(Value::Array(values))
@@ -62,7 +62,7 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
-        while let Some((name, Once(value))) = members.next_entry::<String, Once>()? {
+        while let Some((name, UniqueJson(value))) = members.next_entry::<String, UniqueJson>()? {
             if object.insert(name, value).is_some() {
                 return Err(A::Error::custom("a member comes twice"));
             }
@@ -78,14 +78,14 @@ mod tests {
     #[test]
     fn it_reads_what_the_plain_reader_reads() {
         let text = r#"{"a":[null,true,-1,18446744073709551615,1.5,"x\n"],"b":{"a":{}}}"#;
-        let Once(read) = serde_json::from_str(text).unwrap();
+        let UniqueJson(read) = serde_json::from_str(text).unwrap();
         assert_eq!(read, serde_json::from_str::<Value>(text).unwrap());
     }
 
     #[test]
     fn a_name_may_come_once_in_each_object() {
-        assert!(serde_json::from_str::<Once>(r#"[{"a":1},{"a":2}]"#).is_ok());
-        assert!(serde_json::from_str::<Once>(r#"{"a":1,"a":1}"#).is_err());
-        assert!(serde_json::from_str::<Once>(r#"{"b":[{"a":1,"\u0061":2}]}"#).is_err());
+        assert!(serde_json::from_str::<UniqueJson>(r#"[{"a":1},{"a":2}]"#).is_ok());
+        assert!(serde_json::from_str::<UniqueJson>(r#"{"a":1,"a":1}"#).is_err());
+        assert!(serde_json::from_str::<UniqueJson>(r#"{"b":[{"a":1,"\u0061":2}]}"#).is_err());
     }
 }

@@ -110,7 +110,7 @@ impl Worker {
             let (order_id, task_id) = (claimed.order_id, claimed.task_id);
             if let Err(error) = engine.run_claimed(claimed).await {
                 tracing::error!(%order_id, %task_id, %error, "a task's result could not be stored");
-                spans::fail(&Span::current(), "a task's result could not be stored");
+                spans::set_error(&Span::current(), "a task's result could not be stored");
             }
             drop(place);
         };
@@ -140,9 +140,9 @@ fn span_of(claimed: &Claimed) -> Span {
     );
     let creator = claimed.trace.as_deref().and_then(TraceParent::parse);
     if let Some(creator) = &creator {
-        spans::link(&span, creator);
+        spans::add_link(&span, creator);
     }
-    if let Some(trace) = spans::name_of(&span).or(creator) {
+    if let Some(trace) = spans::trace_parent_of(&span).or(creator) {
         span.record("trace_id", trace.trace_id());
     }
     span

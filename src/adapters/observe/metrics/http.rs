@@ -7,7 +7,7 @@ use super::labels::{
     DeadlineStage, HTTP_METHODS, INBOUND, Label, PRIORITY, STATUS_CLASSES, UNMATCHED, http_method,
     status_class,
 };
-use crate::adapters::observe::traffic::{Exchange, ShedReason, Traffic};
+use crate::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
 use crate::core::domain::unavailable::System;
 use prometheus::{IntCounterVec, IntGaugeVec};
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl Traffic for Metrics {
         self.http.active.with_label_values(&[http_method(method)]).inc();
     }
 
-    fn ended(&self, exchange: &Exchange<'_>) {
+    fn ended(&self, exchange: &ServedRequest<'_>) {
         let method = http_method(exchange.method);
         let route = exchange.route.unwrap_or(UNMATCHED);
         let status = exchange.status.to_string();

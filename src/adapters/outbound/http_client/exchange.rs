@@ -42,7 +42,7 @@ impl Client {
     ) -> Result<Reply, Cause> {
         let mut request = request.build().map_err(|error| cause_of(&error))?;
         let mut exchange = Exchange::begin(self, &request);
-        let name = spans::name_of(&exchange.span).unwrap_or_else(|| child_of(trace));
+        let name = spans::trace_parent_of(&exchange.span).unwrap_or_else(|| child_of(trace));
         if let Ok(trace_id) = u128::from_str_radix(name.trace_id(), 16) {
             trail::leave(trace_id);
         }

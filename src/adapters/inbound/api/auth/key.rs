@@ -123,9 +123,9 @@ impl Key {
     /// What the token claims, if this key signed it.
     pub(super) fn open(&self, token: &str) -> Result<Claims, Refusal> {
         let opened = jsonwebtoken::decode(token, &self.key, &self.rules);
-        opened.map(|token| token.claims).map_err(|fault| {
+        opened.map(|token| token.claims).map_err(|error| {
             let ours = [ErrorKind::InvalidSignature, ErrorKind::InvalidAlgorithm];
-            if ours.contains(fault.kind()) { Refusal::Signature } else { Refusal::Unreadable }
+            if ours.contains(error.kind()) { Refusal::Signature } else { Refusal::Unreadable }
         })
     }
 }

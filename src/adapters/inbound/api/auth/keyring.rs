@@ -141,7 +141,7 @@ impl KeyFile {
         if *seen == read {
             return Ok(());
         }
-        let parsed = read.as_deref().map_err(|fault| *fault).and_then(KeySet::parse);
+        let parsed = read.as_deref().map_err(|error| *error).and_then(KeySet::parse);
         *seen = read;
         let (path, keys) = (self.path.display(), parsed?);
         tracing::info!(%path, keys = keys.0.len(), "keys for tokens are in force");

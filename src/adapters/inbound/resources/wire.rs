@@ -7,6 +7,7 @@ use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::task::{Reason, TaskKind, TaskState};
 use serde::{Serialize, Serializer};
+use std::fmt;
 use utoipa::openapi::schema::{KnownFormat, SchemaType, Type};
 use utoipa::openapi::{ObjectBuilder, Schema, SchemaFormat};
 use utoipa::{PartialSchema, ToSchema};
@@ -48,15 +49,15 @@ impl ToSchema for MoneyBody {
 
 /// RFC 3339, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment(pub Timestamp);
+pub struct TimestampBody(pub Timestamp);
 
-impl Serialize for Moment {
+impl Serialize for TimestampBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0.to_rfc3339())
     }
 }
 
-impl PartialSchema for Moment {
+impl PartialSchema for TimestampBody {
     fn schema() -> utoipa::openapi::RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(SchemaType::new(Type::String))
@@ -66,10 +67,15 @@ impl PartialSchema for Moment {
     }
 }
 
-impl ToSchema for Moment {
+impl ToSchema for TimestampBody {
     fn name() -> std::borrow::Cow<'static, str> {
         "Moment".into()
     }
+}
+
+/// An id, as it is written everywhere.
+pub fn as_text<T: fmt::Display, S: Serializer>(id: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(id)
 }
 
 /// A schema of one of these words.

@@ -4,11 +4,10 @@
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::core::domain::order::OrderInvalid;
-use crate::core::domain::unavailable::PaymentSystemUnavailableError;
-use crate::core::domain::unavailable::{Cause, NotExecuted, Shed, Unknown};
-use crate::core::payment::operator::OperatorRefused;
-use crate::core::payment::task::TaskError;
+use crate::adapters::inbound::resources::reasons::{why_invalid, why_refused};
+use crate::core::domain::unavailable::{
+    Cause, NotExecuted, PaymentSystemUnavailableError, Shed, Unknown,
+};
 use crate::core::ports::catalog::{CatalogError, CatalogUnavailableError};
 use crate::core::ports::payment::CallbackError;
 use crate::core::ports::storage_error::StorageError;
@@ -39,8 +38,8 @@ impl From<PlaceOrderError> for Problem {
             PlaceOrderError::ProductNotFound(product) => Self::new(Code::ProductNotFound)
                 .with_status(StatusCode::UNPROCESSABLE_ENTITY)
                 .with_member("product_id", product.as_str()),
-            PlaceOrderError::CatalogUnavailable(fault) => fault.into(),
-            PlaceOrderError::Storage(fault) => fault.into(),
+            PlaceOrderError::CatalogUnavailable(error) => error.into(),
+            PlaceOrderError::Storage(error) => error.into(),
         }
     }
 }
@@ -49,27 +48,27 @@ impl From<CatalogError> for Problem {
     fn from(error: CatalogError) -> Self {
         match error {
             CatalogError::NotFound => Self::new(Code::ProductNotFound),
-            CatalogError::Unavailable(fault) => fault.into(),
+            CatalogError::Unavailable(error) => error.into(),
         }
     }
 }
 
 impl From<CatalogUnavailableError> for Problem {
-    fn from(fault: CatalogUnavailableError) -> Self {
-        unavailable(Code::CatalogUnavailable, fault.cause).retry_after(fault.retry_after)
+    fn from(error: CatalogUnavailableError) -> Self {
+        unavailable(Code::CatalogUnavailable, error.cause).retry_after(error.retry_after)
     }
 }
 
 impl From<RecommendError> for Problem {
-    fn from(fault: RecommendError) -> Self {
-        unavailable(Code::RecommendationsUnavailable, fault.cause)
+    fn from(error: RecommendError) -> Self {
+        unavailable(Code::RecommendationsUnavailable, error.cause)
     }
 }
 
 impl From<PaymentSystemUnavailableError> for Problem {
-    fn from(fault: PaymentSystemUnavailableError) -> Self {
-        unavailable(Code::PaymentSystemUnavailable, fault.cause.into())
-            .retry_after(fault.retry_after)
+    fn from(error: PaymentSystemUnavailableError) -> Self {
+        unavailable(Code::PaymentSystemUnavailable, error.cause.into())
+            .retry_after(error.retry_after)
     }
 }
 
@@ -81,9 +80,9 @@ impl From<ConfirmError> for Problem {
                 Self::new(Code::OrderNotConfirmable).with_member("order_status", status.as_str())
             }
             ConfirmError::Rejected => Self::new(Code::PaymentRejected),
-            ConfirmError::Unavailable(fault) => fault.into(),
+            ConfirmError::Unavailable(error) => error.into(),
             ConfirmError::DeadlineExceeded => Self::new(Code::DeadlineExceeded),
-            ConfirmError::Storage(fault) => fault.into(),
+            ConfirmError::Storage(error) => error.into(),
         }
     }
 }
@@ -95,7 +94,7 @@ impl From<CancelError> for Problem {
             CancelError::NotCancellable(status) => {
                 Self::new(Code::OrderNotCancellable).with_member("order_status", status.as_str())
             }
-            CancelError::Storage(fault) => fault.into(),
+            CancelError::Storage(error) => error.into(),
         }
     }
 }
@@ -110,7 +109,7 @@ impl From<RefundError> for Problem {
             RefundError::Exceeds => Self::new(Code::RefundExceedsPayment),
             RefundError::InProgress => Self::new(Code::RefundInProgress),
             RefundError::Rejected => Self::new(Code::RefundRejected),
-            RefundError::Storage(fault) => fault.into(),
+            RefundError::Storage(error) => error.into(),
         }
     }
 }
@@ -125,7 +124,7 @@ impl From<ReceiveError> for Problem {
             ReceiveError::Callback(CallbackError::Malformed(_)) => {
                 Self::new(Code::InvalidRequest).with_detail(NOT_A_CALLBACK)
             }
-            ReceiveError::Storage(fault) => fault.into(),
+            ReceiveError::Storage(error) => error.into(),
         }
     }
 }
@@ -137,7 +136,7 @@ impl From<OperateError> for Problem {
             OperateError::Refused(refused) => {
                 Self::new(Code::OperationRefused).with_detail(why_refused(refused))
             }
-            OperateError::Storage(fault) => fault.into(),
+            OperateError::Storage(error) => error.into(),
         }
     }
 }
@@ -151,82 +150,6 @@ fn unavailable(code: Code, cause: Cause) -> Problem {
         Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort))
         | Cause::Unknown(Unknown::DeadlinePassed) => Problem::new(Code::DeadlineExceeded),
         Cause::NotExecuted(_) | Cause::Unknown(_) => Problem::new(code),
-    }
-}
-
-const fn why_invalid(invalid: OrderInvalid) -> Text {
-    match invalid {
-        OrderInvalid::ItemCount => {
-            Text::new("An order has 1 to 100 items.", "В заказе от 1 до 100 позиций.")
-        }
-        OrderInvalid::Quantity => {
-            Text::new("A quantity is 1 to 10000.", "Количество от 1 до 10000.")
-        }
-        OrderInvalid::ProductTwice => Text::new(
-            "A product may stand in an order once.",
-            "Товар может стоять в заказе только один раз.",
-        ),
-        OrderInvalid::Currency => Text::new(
-            "All prices of an order must be in one currency.",
-            "Все цены заказа должны быть в одной валюте.",
-        ),
-        OrderInvalid::Total => Text::new(
-            "The total must be 1 to 999999999999 minor units.",
-            "Сумма должна быть от 1 до 999999999999 копеек.",
-        ),
-    }
-}
-
-const fn why_refused(refused: OperatorRefused) -> Text {
-    match refused {
-        OperatorRefused::Over => Text::new("The task is over.", "Задача завершена."),
-        OperatorRefused::Running => Text::new(
-            "The task is being worked on at this moment.",
-            "Задача выполняется в эту минуту.",
-        ),
-        OperatorRefused::Unknown => Text::new(
-            "Its outcome is unknown: resolve it first.",
-            "Её исход неизвестен: сначала укажите, чем она закончилась.",
-        ),
-        OperatorRefused::NothingUnknown => Text::new(
-            "No outcome of this order is unknown.",
-            "У этого заказа нет неизвестных исходов.",
-        ),
-        OperatorRefused::AnotherNumber => Text::new(
-            "The order has moved on: what is unknown by now has another number.",
-            "Заказ изменился: теперь неизвестен исход под другим номером.",
-        ),
-    }
-}
-
-/// How a task ended badly, for people; its code is the core's own word.
-pub const fn why_failed(error: TaskError) -> Text {
-    match error {
-        TaskError::PaymentRejected => Code::PaymentRejected.detail(),
-        TaskError::PaymentSystemUnavailable => Code::PaymentSystemUnavailable.detail(),
-        TaskError::OrderNotCancellable => Code::OrderNotCancellable.detail(),
-        TaskError::DeadlineExceeded => Code::DeadlineExceeded.detail(),
-        TaskError::QueueFull => Code::Overloaded.detail(),
-        TaskError::Expired => Text::new(
-            "It could not be done within the time that a task is given.",
-            "Не удалось выполнить за отведённое задаче время.",
-        ),
-        TaskError::RefundRejected => Code::RefundRejected.detail(),
-        TaskError::Mismatch => Text::new(
-            "The payment system's record differs from ours; a person will look at it.",
-            "Данные платёжной системы расходятся с нашими; их проверит сотрудник.",
-        ),
-        TaskError::OutcomeUnknown => Text::new(
-            "The outcome could not be found out; a person will look at it.",
-            "Итог выяснить не удалось; его проверит сотрудник.",
-        ),
-        TaskError::LeaseLost => Text::new(
-            "The work broke off again and again; a person will look at it.",
-            "Работа раз за разом обрывалась; её проверит сотрудник.",
-        ),
-        TaskError::CancelledByOperator => {
-            Text::new("An operator cancelled it.", "Отменено оператором.")
-        }
     }
 }
 
@@ -250,8 +173,8 @@ mod tests {
     fn the_breakers_remaining_time_is_what_the_client_is_told() {
         let system = crate::core::domain::unavailable::System::Sber;
         let retry_after = Some(Duration::from_millis(12_300));
-        let fault =
+        let error =
             PaymentSystemUnavailableError { system, cause: Shed::BreakerOpen.into(), retry_after };
-        assert_eq!(Problem::from(fault).retry_after_secs(), Some(13));
+        assert_eq!(Problem::from(error).retry_after_secs(), Some(13));
     }
 }

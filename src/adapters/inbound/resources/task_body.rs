@@ -1,0 +1,91 @@
+//! A task as both listeners show it.
+
+use crate::adapters::inbound::http_kit::lang::Lang;
+use crate::adapters::inbound::resources::reasons::why_failed;
+use crate::adapters::inbound::resources::wire::{
+    TimestampBody, as_text, provider_schema, reason_schema, task_kind_schema, task_status_schema,
+};
+use crate::core::domain::ids::OrderId;
+use crate::core::domain::provider::Provider;
+use crate::core::payment::registration::Registration;
+use crate::core::payment::task::{Task, TaskState};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Task)]
+pub struct TaskBody<'a> {
+    #[schema(value_type = i64, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
+    task_id: i64,
+    #[schema(schema_with = task_kind_schema)]
+    kind: &'static str,
+    #[serde(serialize_with = "as_text")]
+    #[schema(value_type = uuid::Uuid)]
+    order_id: OrderId,
+    /// `review`: a person must look; the outcome is not claimed.
+    #[schema(schema_with = task_status_schema)]
+    status: &'static str,
+    /// Why it waits.
+    #[schema(required, schema_with = reason_schema)]
+    reason: Option<&'static str>,
+    attempts: u32,
+    created_at: TimestampBody,
+    updated_at: TimestampBody,
+    #[schema(required)]
+    next_attempt_at: Option<TimestampBody>,
+    /// What it brought about.
+    #[schema(required)]
+    result: Option<ResultBody<'a>>,
+    /// How it ended badly.
+    #[schema(required)]
+    error: Option<ErrorBody>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskResult)]
+pub struct ResultBody<'a> {
+    #[schema(schema_with = provider_schema)]
+    provider: &'static str,
+    /// Null as soon as nothing can be paid there any more.
+    #[schema(required)]
+    form_url: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskError)]
+pub struct ErrorBody {
+    #[schema(example = "payment_rejected")]
+    code: &'static str,
+    detail: &'static str,
+}
+
+impl<'a> TaskBody<'a> {
+    pub fn of(task: &Task, form: Option<ResultBody<'a>>, lang: Lang) -> Self {
+        let queued = task.state == TaskState::Queued && task.run_at < Task::NEVER;
+        let detail = |error| why_failed(error).in_lang(lang);
+        Self {
+            task_id: task.id.get(),
+            kind: task.kind.as_str(),
+            order_id: task.order_id,
+            status: task.state.as_str(),
+            reason: task.reason.filter(|_| !task.state.is_final()).map(|reason| reason.as_str()),
+            attempts: task.attempts,
+            created_at: TimestampBody(task.created_at),
+            updated_at: TimestampBody(task.updated_at),
+            next_attempt_at: queued.then_some(TimestampBody(task.run_at)),
+            result: form,
+            error: task.error.map(|e| ErrorBody { code: e.code(), detail: detail(e) }),
+        }
+    }
+}
+
+impl<'a> ResultBody<'a> {
+    pub fn of(registration: &'a Registration) -> Self {
+        let provider = registration.provider.as_str();
+        Self { provider, form_url: registration.open_form() }
+    }
+
+    pub const fn without_form(provider: Provider) -> Self {
+        Self { provider: provider.as_str(), form_url: None }
+    }
+}
