@@ -1,11 +1,13 @@
 //! One instance of the service: built from its configuration, run until it is told to stop.
 
 use super::partners::Partners;
-use super::shutdown::{Ending, Signals};
+use super::shutdown::{GracefulShutdown, Signals};
 use crate::adapters::inbound::admin::{self, AdminState, Exposition};
 use crate::adapters::inbound::api::auth::Auth;
 use crate::adapters::inbound::api::quota::Quotas;
-use crate::adapters::inbound::api::{App, ReturnUrls, Services, Settings, Upkeep, UseCases};
+use crate::adapters::inbound::api::{
+    ApiHousekeeping, App, ReturnUrls, Services, Settings, UseCases,
+};
 use crate::adapters::inbound::http_kit::health::Readiness;
 use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use crate::adapters::inbound::worker::{Housekeeping, Worker};
@@ -93,9 +95,9 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
     let admin = serve(admin_listener, admin::router(&admin_state), &quit_admin);
     let worker = tokio::spawn(worker(&parts).run());
     let housekeeping = tokio::spawn(housekeeping(&parts).run());
-    let upkeep = tokio::spawn(Upkeep { app, stop: parts.stop.clone() }.run());
+    let api_housekeeping = tokio::spawn(ApiHousekeeping { app, stop: parts.stop.clone() }.run());
 
-    let ending = Ending {
+    let shutdown = GracefulShutdown {
         lifecycle: parts.lifecycle,
         stop: parts.stop,
         work: parts.detached,
@@ -105,7 +107,7 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
         limits: parts.config.service.shutdown.clone(),
         quit_http,
     };
-    ending.run(signals, http, vec![worker, housekeeping, upkeep]).await;
+    shutdown.run(signals, http, vec![worker, housekeeping, api_housekeeping]).await;
     quit_admin.cancel();
     admin.abort();
     Ok(())

@@ -35,7 +35,7 @@ impl Signals {
 }
 
 /// What has to be ended.
-pub struct Ending {
+pub struct GracefulShutdown {
     pub lifecycle: Arc<Lifecycle>,
     /// Tells the loops to begin nothing new.
     pub stop: CancellationToken,
@@ -48,7 +48,7 @@ pub struct Ending {
     pub quit_http: CancellationToken,
 }
 
-impl Ending {
+impl GracefulShutdown {
     /// Waits for a signal and ends; a second signal ends the process at once.
     pub async fn run<T>(
         self,

@@ -3,7 +3,7 @@
 use super::environment::Environment;
 use super::rows;
 use super::vars::{AuthMode, AuthVars};
-use crate::adapters::inbound::api::auth::{Expected, KeySource, KeysError, TokensConfig};
+use crate::adapters::inbound::api::auth::{ExpectedClaims, KeySource, KeysError, TokensConfig};
 use secrecy::ExposeSecret;
 
 const SECRET: &str = "AUTH_JWT_SECRET";
@@ -45,7 +45,7 @@ fn tokens(env: &mut Environment, vars: AuthVars) -> Option<TokensConfig> {
         env.warn("AUTH_JWT_AUDIENCE", expected);
     }
     let keys = keys(env, &vars)?;
-    let expected = Expected { issuer: vars.jwt_issuer, audience: vars.jwt_audience };
+    let expected = ExpectedClaims { issuer: vars.jwt_issuer, audience: vars.jwt_audience };
     Some(TokensConfig { keys, expected })
 }
 

@@ -1,11 +1,11 @@
 //! What the service tells of itself while it runs: log lines on stderr and, if a collector is
 //! named, spans. Metrics are an adapter of their own.
 
-mod last_word;
+mod last_value;
 mod line;
 
 use crate::config::{LogFormat, TelemetryConfig};
-use last_word::LastWord;
+use last_value::LastValue;
 use line::JsonLine;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider;
@@ -97,7 +97,7 @@ fn provider(config: &TelemetryConfig) -> Result<Option<SdkTracerProvider>, Telem
         .with_service_name(config.service_name.clone())
         .build();
     let provider = SdkTracerProvider::builder().with_resource(resource);
-    Ok(Some(provider.with_batch_exporter(LastWord(exporter)).build()))
+    Ok(Some(provider.with_batch_exporter(LastValue(exporter)).build()))
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ fn config(format: LogFormat) -> TelemetryConfig {
 }
 
 #[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Paper {
+impl Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().expect("nobody panics here").write(bytes)
     }
@@ -24,11 +24,11 @@ impl Write for Paper {
 
 /// What is written while `act` runs.
 fn written(config: &TelemetryConfig, act: impl FnOnce()) -> String {
-    let paper = Paper::default();
-    let writer = paper.clone();
+    let buffer = LogBuffer::default();
+    let writer = buffer.clone();
     let subscriber = subscriber(config, None, move || writer.clone()).expect("a subscriber");
     tracing::subscriber::with_default(subscriber, act);
-    let bytes = paper.0.lock().expect("nobody panics here").clone();
+    let bytes = buffer.0.lock().expect("nobody panics here").clone();
     String::from_utf8(bytes).expect("text")
 }
 

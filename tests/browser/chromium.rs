@@ -29,13 +29,13 @@ const FLAGS: [&str; 10] = [
     "--window-size=1280,1400",
 ];
 
-pub struct Wishes {
+pub struct Options {
     pub language: &'static str,
     /// A device to play, as the driver wants it.
     pub emulation: Option<Value>,
 }
 
-impl Default for Wishes {
+impl Default for Options {
     fn default() -> Self {
         Self { language: "en-US", emulation: None }
     }
@@ -43,7 +43,7 @@ impl Default for Wishes {
 
 /// Runs `visit` in a browser, which is closed however it ends. Without a browser on the machine
 /// nothing is run, and that is said loudly.
-pub async fn browse(wishes: Wishes, visit: impl AsyncFnOnce(Page)) {
+pub async fn browse(options: Options, visit: impl AsyncFnOnce(Page)) {
     static SAID: Once = Once::new();
     if !["chromedriver", "chromium"].into_iter().all(installed) {
         SAID.call_once(say_skipped);
@@ -51,7 +51,7 @@ pub async fn browse(wishes: Wishes, visit: impl AsyncFnOnce(Page)) {
     }
     let folder = tempfile::tempdir().unwrap();
     let (_driver, address) = driver().await;
-    let session = Session::begin(&address, capabilities(wishes, &folder)).await;
+    let session = Session::begin(&address, capabilities(options, &folder)).await;
     let outcome = AssertUnwindSafe(visit(Page { session: session.clone() })).catch_unwind().await;
     session.end().await;
     if let Err(panic) = outcome {
@@ -91,12 +91,12 @@ async fn driver() -> (Child, String) {
     }
 }
 
-fn capabilities(wishes: Wishes, folder: &TempDir) -> Value {
+fn capabilities(browser: Options, folder: &TempDir) -> Value {
     let mut arguments: Vec<_> = FLAGS.map(str::to_owned).into();
     arguments.push(format!("--user-data-dir={}", folder.path().display()));
     let mut options =
-        json!({"args": arguments, "prefs": {"intl.accept_languages": wishes.language}});
-    if let Some(device) = wishes.emulation {
+        json!({"args": arguments, "prefs": {"intl.accept_languages": browser.language}});
+    if let Some(device) = browser.emulation {
         options["mobileEmulation"] = device;
     }
     json!({
@@ -157,15 +157,15 @@ impl Page {
         self.act(selector, "value", json!({"text": text})).await;
     }
 
-    async fn act(&self, selector: &str, deed: &str, body: Value) {
+    async fn act(&self, selector: &str, action: &str, body: Value) {
         let end = Instant::now() + PATIENCE;
         loop {
             let done = match self.session.find(selector).await {
-                Ok(id) => self.session.post(&format!("element/{id}/{deed}"), body.clone()).await,
-                Err(fault) => Err(fault),
+                Ok(id) => self.session.post(&format!("element/{id}/{action}"), body.clone()).await,
+                Err(error) => Err(error),
             };
-            let Err(fault) = done else { return };
-            assert!(Instant::now() < end, "{deed} {selector}: {fault}");
+            let Err(error) = done else { return };
+            assert!(Instant::now() < end, "{action} {selector}: {error}");
             sleep(Duration::from_millis(50)).await;
         }
     }

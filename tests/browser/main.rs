@@ -7,7 +7,7 @@ mod chromium;
 mod instance;
 mod webdriver;
 
-use chromium::{Page, Wishes, browse};
+use chromium::{Options, Page, browse};
 use instance::Instance;
 use serde_json::json;
 
@@ -15,7 +15,7 @@ const SBER: &str = "[data-system=sber]";
 
 #[tokio::test]
 async fn a_breaker_is_forced_open_and_given_back_and_reset() {
-    browse(Wishes::default(), async |page: Page| {
+    browse(Options::default(), async |page: Page| {
         let service = Instance::start(&[]).await;
         page.open(&service.console).await;
         page.until(SBER, "calls pass").await;
@@ -49,7 +49,7 @@ async fn a_breaker_is_forced_open_and_given_back_and_reset() {
 
 #[tokio::test]
 async fn nothing_is_shown_without_the_token_and_a_wrong_one_is_called_wrong() {
-    browse(Wishes::default(), async |page: Page| {
+    browse(Options::default(), async |page: Page| {
         let service = Instance::start(&[("ADMIN_TOKEN", "s3cret")]).await;
         page.open(&service.console).await;
         page.until("#login", "asks for a token").await;
@@ -75,7 +75,7 @@ async fn nothing_is_shown_without_the_token_and_a_wrong_one_is_called_wrong() {
 
 #[tokio::test]
 async fn a_stuck_task_is_found_by_its_order_and_given_up_with_a_reason() {
-    browse(Wishes::default(), async |page: Page| {
+    browse(Options::default(), async |page: Page| {
         let service = Instance::start(&[]).await;
         let orders = [service.stuck_order().await, service.stuck_order().await];
         page.open(&service.console).await;
@@ -106,8 +106,8 @@ async fn a_stuck_task_is_found_by_its_order_and_given_up_with_a_reason() {
 #[tokio::test]
 async fn on_a_phone_in_russian_it_fits_and_says_when_the_service_is_gone() {
     let phone = json!({"deviceMetrics": {"width": 360, "height": 740, "pixelRatio": 2.0}});
-    let wishes = Wishes { language: "ru-RU", emulation: Some(phone) };
-    browse(wishes, async |page: Page| {
+    let options = Options { language: "ru-RU", emulation: Some(phone) };
+    browse(options, async |page: Page| {
         let mut service = Instance::start(&[]).await;
         let order = service.stuck_order().await;
         page.open(&service.console).await;

@@ -48,10 +48,10 @@ fn with(request: RequestBuilder, body: &Value) -> RequestBuilder {
 
 /// The answer's value, or what the driver says is wrong.
 async fn value(request: RequestBuilder) -> Result<Value, String> {
-    let response = request.send().await.map_err(|fault| fault.to_string())?;
+    let response = request.send().await.map_err(|error| error.to_string())?;
     let status = response.status();
-    let text = response.text().await.map_err(|fault| fault.to_string())?;
-    let mut answer: Value = serde_json::from_str(&text).map_err(|fault| fault.to_string())?;
+    let text = response.text().await.map_err(|error| error.to_string())?;
+    let mut answer: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     let value = answer["value"].take();
     if status.is_success() { Ok(value) } else { Err(value["message"].to_string()) }
 }

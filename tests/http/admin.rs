@@ -1,7 +1,7 @@
-//! The operator's door.
+//! The operators' listener.
 
-use crate::fakes::{Counting, Mood};
-use crate::shop::{Reply, Shop, request, send};
+use crate::fakes::{Behaviour, CountingEntropy};
+use crate::harness::{Harness, Reply, request, send};
 use axum::Router;
 use order_service::adapters::inbound::admin::{AdminState, Exposition, router};
 use order_service::adapters::observe::systems::{BreakerMode, BreakerState};
@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
-pub fn admin(shop: &Shop, token: Option<&str>) -> Router {
+pub fn admin(harness: &Harness, token: Option<&str>) -> Router {
     router(&Arc::new(AdminState {
-        systems: shop.guards.iter().map(|guards| guards.clone() as _).collect(),
-        operate_tasks: OperateTasks { engine: shop.engine.clone() },
+        systems: harness.guards.iter().map(|guards| guards.clone() as _).collect(),
+        operate_tasks: OperateTasks { engine: harness.engine.clone() },
         detached: TaskTracker::new(),
         metrics: Box::new(|exposition| {
             Box::pin(async move {
@@ -26,8 +26,8 @@ pub fn admin(shop: &Shop, token: Option<&str>) -> Router {
                 }
             })
         }),
-        readiness: shop.readiness.clone(),
-        entropy: Arc::new(Counting::default()),
+        readiness: harness.readiness.clone(),
+        entropy: Arc::new(CountingEntropy::default()),
         token: token.map(Into::into),
     }))
 }
@@ -38,8 +38,8 @@ async fn put(router: &Router, path: &str, body: &Value) -> Reply {
 
 #[tokio::test]
 async fn metrics_and_health_are_open_to_everybody() {
-    let shop = Shop::open();
-    let router = admin(&shop, Some("s3cret"));
+    let harness = Harness::open();
+    let router = admin(&harness, Some("s3cret"));
     let metrics = send(&router, request("GET", "/metrics", &[], None)).await;
     assert_eq!((metrics.status.as_u16(), &metrics.bytes[..]), (200, &b"up 1\n"[..]));
     assert_eq!(metrics.header("content-type"), "text/plain; version=0.0.4");
@@ -54,8 +54,8 @@ async fn metrics_and_health_are_open_to_everybody() {
 
 #[tokio::test]
 async fn everything_else_asks_for_the_token() {
-    let shop = Shop::open();
-    let router = admin(&shop, Some("s3cret"));
+    let harness = Harness::open();
+    let router = admin(&harness, Some("s3cret"));
     for headers in
         [vec![], vec![("authorization", "Bearer wrong")], vec![("authorization", "s3cret")]]
     {
@@ -70,8 +70,8 @@ async fn everything_else_asks_for_the_token() {
 
 #[tokio::test]
 async fn the_systems_are_shown_as_they_stand() {
-    let shop = Shop::open();
-    let router = admin(&shop, None);
+    let harness = Harness::open();
+    let router = admin(&harness, None);
     let reply = send(&router, request("GET", "/admin/systems", &[], None)).await;
     assert_eq!(reply.json.as_array().unwrap().len(), 4);
     assert_eq!(
@@ -95,9 +95,9 @@ async fn the_systems_are_shown_as_they_stand() {
 
 #[tokio::test]
 async fn a_forced_mode_without_a_time_limit_gets_one() {
-    let shop = Shop::open();
-    let router = admin(&shop, None);
-    let mode = || *shop.guards[0].mode.lock().unwrap();
+    let harness = Harness::open();
+    let router = admin(&harness, None);
+    let mode = || *harness.guards[0].mode.lock().unwrap();
     let path = "/admin/systems/sber/breaker";
     let reply = put(&router, path, &json!({"mode": "forced_open", "reason": "drill"})).await;
     let breaker = &reply.json["breaker"];
@@ -112,9 +112,9 @@ async fn a_forced_mode_without_a_time_limit_gets_one() {
 
 #[tokio::test]
 async fn a_breaker_is_reset_and_what_is_wrong_is_refused() {
-    let shop = Shop::open();
-    let router = admin(&shop, None);
-    *shop.guards[1].state.lock().unwrap() = BreakerState::Open;
+    let harness = Harness::open();
+    let router = admin(&harness, None);
+    *harness.guards[1].state.lock().unwrap() = BreakerState::Open;
     let reset = "/admin/systems/odnakassa/breaker/reset";
     let reply = send(&router, request("POST", reset, &[], None)).await;
     assert_eq!((reply.status.as_u16(), &reply.json["breaker"]["state"]), (200, &json!("closed")));
@@ -127,21 +127,21 @@ async fn a_breaker_is_reset_and_what_is_wrong_is_refused() {
 }
 
 /// An order whose registration nobody executed, and its task.
-async fn stuck(shop: &Shop) -> (String, i64) {
-    let id = shop.order().await;
-    shop.sber.feel(Mood::Open);
-    shop.odnakassa.feel(Mood::Open);
-    let task = shop.confirm(&id).await.json["task_id"].as_i64().unwrap();
+async fn stuck(harness: &Harness) -> (String, i64) {
+    let id = harness.order().await;
+    harness.sber.behave(Behaviour::BreakerOpen);
+    harness.odnakassa.behave(Behaviour::BreakerOpen);
+    let task = harness.confirm(&id).await.json["task_id"].as_i64().unwrap();
     (id, task)
 }
 
 #[tokio::test]
 async fn tasks_are_listed_newest_first_page_by_page() {
-    let shop = Shop::open();
-    let router = admin(&shop, None);
+    let harness = Harness::open();
+    let router = admin(&harness, None);
     let mut tasks = Vec::new();
     for _ in 0..3 {
-        tasks.insert(0, stuck(&shop).await.1);
+        tasks.insert(0, stuck(&harness).await.1);
     }
     let get = async |path: String| send(&router, request("GET", &path, &[], None)).await;
     let first = get("/admin/tasks?status=queued&limit=2".to_owned()).await;
@@ -162,29 +162,30 @@ async fn tasks_are_listed_newest_first_page_by_page() {
 
 #[tokio::test]
 async fn a_task_is_given_up_once_and_a_final_one_not_at_all() {
-    let shop = Shop::open();
-    let router = admin(&shop, None);
-    let (id, task) = stuck(&shop).await;
+    let harness = Harness::open();
+    let router = admin(&harness, None);
+    let (id, task) = stuck(&harness).await;
     let path = |verb: &str| format!("/admin/tasks/{task}/{verb}");
     let retried = send(&router, request("POST", &path("retry"), &[], None)).await;
     assert_eq!((retried.status.as_u16(), &retried.json["status"]), (200, &json!("queued")));
     let why = json!({"reason": "the customer called"});
     let given_up = send(&router, request("POST", &path("cancel"), &[], Some(&why))).await;
     assert_eq!((given_up.status.as_u16(), &given_up.json["status"]), (200, &json!("cancelled")));
-    assert_eq!(shop.get(&format!("/v1/orders/{id}")).await.json["status"], "new");
+    assert_eq!(harness.get(&format!("/v1/orders/{id}")).await.json["status"], "new");
     for verb in ["retry", "cancel"] {
         let reply = send(&router, request("POST", &path(verb), &[], None)).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (409, "operation_refused"), "{verb}");
     }
-    let actions: Vec<_> = shop.store.store.audit().into_iter().map(|entry| entry.action).collect();
+    let actions: Vec<_> =
+        harness.store.store.audit().into_iter().map(|entry| entry.action).collect();
     assert_eq!(actions, ["retry", "cancel"]);
 }
 
 #[tokio::test]
 async fn an_unknown_outcome_is_resolved_with_a_reason_and_not_without() {
-    let shop = Shop::open();
-    let router = admin(&shop, None);
-    let (_, task) = stuck(&shop).await;
+    let harness = Harness::open();
+    let router = admin(&harness, None);
+    let (_, task) = stuck(&harness).await;
     let path = format!("/admin/tasks/{task}/resolve");
     for (body, pointers) in [
         (json!({}), vec!["/finding", "/reason"]),
@@ -209,10 +210,10 @@ async fn an_unknown_outcome_is_resolved_with_a_reason_and_not_without() {
 
 #[tokio::test]
 async fn an_operator_sees_by_which_numbers_the_payment_systems_know_an_order() {
-    let shop = Shop::open();
-    let router = admin(&shop, None);
-    let id = shop.order().await;
-    assert_eq!(shop.confirm(&id).await.status, 200);
+    let harness = Harness::open();
+    let router = admin(&harness, None);
+    let id = harness.order().await;
+    assert_eq!(harness.confirm(&id).await.status, 200);
     let path = format!("/admin/orders/{id}");
     let reply = send(&router, request("GET", &path, &[], None)).await;
     assert_eq!((reply.status.as_u16(), &reply.json["status"]), (200, &json!("awaiting_payment")));

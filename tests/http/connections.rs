@@ -1,7 +1,7 @@
 //! Real sockets: what a connection sees.
 
-use crate::fakes::Mood;
-use crate::shop::Shop;
+use crate::fakes::Behaviour;
+use crate::harness::Harness;
 use order_service::adapters::inbound::http_kit::serve::serve;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-async fn listen(shop: &Shop) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
+async fn listen(harness: &Harness) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let end = CancellationToken::new();
     let patience = Duration::from_secs(5);
-    let serving = tokio::spawn(serve(listener, shop.router.clone(), end.clone(), patience));
+    let serving = tokio::spawn(serve(listener, harness.router.clone(), end.clone(), patience));
     (address, end, serving)
 }
 
@@ -30,8 +30,8 @@ async fn talk(address: SocketAddr, request: &[u8]) -> String {
 
 #[tokio::test]
 async fn a_client_that_sends_too_much_still_sees_why_it_was_refused() {
-    let shop = Shop::open();
-    let (address, ..) = listen(&shop).await;
+    let harness = Harness::open();
+    let (address, ..) = listen(&harness).await;
     let head = "POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
         Connection: close\r\n";
     let length = format!("{head}Content-Length: 300000\r\n\r\n{}", "x".repeat(300_000));
@@ -46,8 +46,8 @@ async fn a_client_that_sends_too_much_still_sees_why_it_was_refused() {
 
 #[tokio::test]
 async fn a_head_request_gets_headers_only() {
-    let shop = Shop::open();
-    let (address, ..) = listen(&shop).await;
+    let harness = Harness::open();
+    let (address, ..) = listen(&harness).await;
     let head = b"HEAD /v1/orders/17 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     let answer = talk(address, head).await;
     assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
@@ -56,16 +56,16 @@ async fn a_head_request_gets_headers_only() {
 
 #[tokio::test]
 async fn at_the_end_a_request_in_flight_is_answered_and_idle_connections_are_closed() {
-    let shop = Shop::open();
-    let id = shop.order().await;
-    shop.sber.feel(Mood::Hanging);
-    let (address, end, serving) = listen(&shop).await;
+    let harness = Harness::open();
+    let id = harness.order().await;
+    harness.sber.behave(Behaviour::Hangs);
+    let (address, end, serving) = listen(&harness).await;
     let mut idle = TcpStream::connect(address).await.unwrap();
     let wait = "Prefer: wait=1\r\n";
     let confirm = format!("POST /v1/orders/{id}/confirm HTTP/1.1\r\nHost: x\r\n{wait}\r\n");
     let mut busy = TcpStream::connect(address).await.unwrap();
     busy.write_all(confirm.as_bytes()).await.unwrap();
-    while shop.counter.began.load(std::sync::atomic::Ordering::Relaxed) < 2 {
+    while harness.traffic.began.load(std::sync::atomic::Ordering::Relaxed) < 2 {
         tokio::task::yield_now().await;
     }
     end.cancel();

@@ -1,7 +1,7 @@
 //! The page for people on call: what it may load, and that it asks for nothing but what is there.
 
 use crate::admin::admin;
-use crate::shop::{Reply, Shop, request, send};
+use crate::harness::{Harness, Reply, request, send};
 use axum::Router;
 use std::collections::BTreeSet;
 
@@ -36,8 +36,8 @@ async fn files(router: &Router) -> Vec<(String, Reply)> {
 
 #[tokio::test]
 async fn the_page_needs_no_token_and_everything_that_it_shows_does() {
-    let shop = Shop::open();
-    let router = admin(&shop, Some("s3cret"));
+    let harness = Harness::open();
+    let router = admin(&harness, Some("s3cret"));
     let files = files(&router).await;
     assert_eq!(files.len(), 12);
     assert!(files.iter().all(|(_, reply)| !text(reply).contains("s3cret")));
@@ -51,8 +51,8 @@ async fn the_page_needs_no_token_and_everything_that_it_shows_does() {
 
 #[tokio::test]
 async fn the_browser_is_told_to_run_nothing_else() {
-    let shop = Shop::open();
-    let router = admin(&shop, None);
+    let harness = Harness::open();
+    let router = admin(&harness, None);
     for (path, reply) in files(&router).await {
         let policy = reply.header("content-security-policy");
         for rule in [
@@ -86,8 +86,8 @@ async fn the_browser_is_told_to_run_nothing_else() {
 
 #[tokio::test]
 async fn nothing_in_it_is_inline_and_nothing_becomes_markup() {
-    let shop = Shop::open();
-    let router = admin(&shop, None);
+    let harness = Harness::open();
+    let router = admin(&harness, None);
     for (path, reply) in files(&router).await {
         let text = text(&reply);
         for bad in [
@@ -132,8 +132,8 @@ fn gaps(words: &str) -> Vec<(&str, BTreeSet<&str>)> {
 
 #[tokio::test]
 async fn both_languages_say_the_same() {
-    let shop = Shop::open();
-    let router = admin(&shop, None);
+    let harness = Harness::open();
+    let router = admin(&harness, None);
     let english = text(&get(&router, "/console/en.js").await);
     let russian = text(&get(&router, "/console/ru.js").await);
     assert!(keys(&english).len() > 100);
@@ -153,8 +153,8 @@ async fn whatever_a_task_or_a_system_can_be_has_words() {
     use order_service::adapters::observe::systems::{BreakerMode, BreakerState};
     use order_service::core::domain::unavailable::System;
     use order_service::core::payment::task::{Reason, TaskKind, TaskState};
-    let shop = Shop::open();
-    let router = admin(&shop, None);
+    let harness = Harness::open();
+    let router = admin(&harness, None);
     let english = text(&get(&router, "/console/en.js").await);
     let words = keys(&english);
     let mut wanted: Vec<String> = Vec::new();

@@ -1,6 +1,6 @@
 //! The OpenAPI document tells what the router does, and the page that shows it needs nobody else.
 
-use crate::shop::{Shop, request};
+use crate::harness::{Harness, request};
 use order_service::adapters::inbound::api::openapi_json;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -42,10 +42,10 @@ async fn every_route_is_documented_and_every_documented_route_is_served() {
     let told: BTreeSet<String> =
         operations(&document).iter().map(|(method, path, _)| format!("{method} {path}")).collect();
     assert_eq!(told, ROUTES.into_iter().map(str::to_owned).collect());
-    let shop = Shop::open();
+    let harness = Harness::open();
     for (method, path, _) in operations(&document) {
         let request = request(&method.to_uppercase(), &path.replace(['{', '}'], ""), &[], None);
-        let reply = shop.send(request).await;
+        let reply = harness.send(request).await;
         assert!(!matches!(reply.code(), "not_found" | "method_not_allowed"), "{method} {path}");
     }
 }
@@ -148,17 +148,17 @@ fn operation_ids_are_unique() {
 
 #[tokio::test]
 async fn what_is_answered_has_the_members_that_are_documented() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let document = document();
     let members = |schema: &str| -> BTreeSet<String> {
         let properties = &document["components"]["schemas"][schema]["properties"];
         properties.as_object().unwrap().keys().cloned().collect()
     };
-    let id = shop.order().await;
-    let confirmed = shop.confirm(&id).await.json;
-    let order = shop.get(&format!("/v1/orders/{id}")).await.json;
-    let product = shop.get("/v1/products/p-1").await.json;
-    let page = shop.get("/v1/orders").await.json;
+    let id = harness.order().await;
+    let confirmed = harness.confirm(&id).await.json;
+    let order = harness.get(&format!("/v1/orders/{id}")).await.json;
+    let product = harness.get("/v1/products/p-1").await.json;
+    let page = harness.get("/v1/orders").await.json;
     for (schema, body) in [
         ("Registered", &confirmed),
         ("Order", &order),
@@ -175,8 +175,8 @@ async fn what_is_answered_has_the_members_that_are_documented() {
 
 #[tokio::test]
 async fn the_page_runs_no_script_but_its_own() {
-    let shop = Shop::open();
-    let page = shop.get("/docs").await;
+    let harness = Harness::open();
+    let page = harness.get("/docs").await;
     assert_eq!(page.status, 200);
     assert!(page.header("content-type").starts_with("text/html"));
     assert!(page.header("content-security-policy").contains("script-src 'self'"));
@@ -186,10 +186,10 @@ async fn the_page_runs_no_script_but_its_own() {
         [("/docs/page.js", "text/javascript"), ("/docs/page.css", "text/css")]
     {
         assert!(html.contains(path));
-        let file = shop.get(path).await;
+        let file = harness.get(path).await;
         assert_eq!((file.status.as_u16(), file.header("content-type")), (200, content_type));
     }
-    let document = shop.get("/openapi.json").await;
+    let document = harness.get("/openapi.json").await;
     assert_eq!(
         (document.status.as_u16(), document.header("content-type")),
         (200, "application/json")

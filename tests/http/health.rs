@@ -1,22 +1,22 @@
 //! Alive, and ready.
 
-use crate::shop::{Shop, Wishes};
+use crate::harness::{Harness, Options};
 use order_service::adapters::observe::systems::BreakerState;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 
 #[tokio::test]
 async fn being_alive_depends_on_nothing_outside() {
-    let shop = Shop::open();
-    shop.store.pulled.store(true, Ordering::Relaxed);
-    let reply = shop.get("/health/live").await;
+    let harness = Harness::open();
+    harness.store.down.store(true, Ordering::Relaxed);
+    let reply = harness.get("/health/live").await;
     assert_eq!((reply.status.as_u16(), &reply.json["status"]), (200, &json!("up")));
 }
 
 #[tokio::test]
 async fn readiness_names_each_check() {
-    let shop = Shop::open();
-    let reply = shop.get("/health/ready").await;
+    let harness = Harness::open();
+    let reply = harness.get("/health/ready").await;
     assert_eq!((reply.status.as_u16(), &reply.json["status"]), (200, &json!("up")));
     let checks = reply.json["checks"].as_object().unwrap();
     let names: Vec<_> = checks.keys().map(String::as_str).collect();
@@ -30,16 +30,16 @@ async fn readiness_names_each_check() {
 
 #[tokio::test]
 async fn a_lost_database_or_a_coming_end_is_not_ready() {
-    let shop = Shop::open();
-    shop.store.pulled.store(true, Ordering::Relaxed);
-    let reply = shop.get("/health/ready").await;
+    let harness = Harness::open();
+    harness.store.down.store(true, Ordering::Relaxed);
+    let reply = harness.get("/health/ready").await;
     assert_eq!((reply.status.as_u16(), &reply.json["status"]), (503, &json!("down")));
     assert_eq!(reply.json["checks"]["database"]["status"], "down");
-    assert!(shop.counter.checked.lock().unwrap().contains(&("database", false)));
-    shop.store.pulled.store(false, Ordering::Relaxed);
-    assert_eq!(shop.get("/health/ready").await.status, 200);
-    shop.lifecycle.stop();
-    let reply = shop.get("/health/ready").await;
+    assert!(harness.traffic.checked.lock().unwrap().contains(&("database", false)));
+    harness.store.down.store(false, Ordering::Relaxed);
+    assert_eq!(harness.get("/health/ready").await.status, 200);
+    harness.lifecycle.stop();
+    let reply = harness.get("/health/ready").await;
     assert_eq!(reply.status, 503);
     assert_eq!(reply.json["checks"]["shutdown"]["status"], "down");
 }
@@ -47,13 +47,13 @@ async fn a_lost_database_or_a_coming_end_is_not_ready() {
 #[tokio::test]
 async fn an_open_breaker_is_shown_and_counts_only_when_strict() {
     for (strict, status) in [(false, 200), (true, 503)] {
-        let shop = Shop::with(Wishes { strict, ..Wishes::default() });
-        *shop.guards[0].state.lock().unwrap() = BreakerState::Open;
-        let reply = shop.get("/health/ready").await;
+        let harness = Harness::with(Options { strict, ..Options::default() });
+        *harness.guards[0].state.lock().unwrap() = BreakerState::Open;
+        let reply = harness.get("/health/ready").await;
         assert_eq!(reply.status, status);
         let sber = &reply.json["checks"]["sber"];
         assert_eq!((&sber["status"], &sber["breaker"]), (&json!("down"), &json!("open")));
-        *shop.guards[0].state.lock().unwrap() = BreakerState::HalfOpen;
-        assert_eq!(shop.get("/health/ready").await.status, 200);
+        *harness.guards[0].state.lock().unwrap() = BreakerState::HalfOpen;
+        assert_eq!(harness.get("/health/ready").await.status, 200);
     }
 }

@@ -1,102 +1,102 @@
 //! One effect for one idempotency key.
 
-use crate::shop::{Reply, Shop, one_item, request};
+use crate::harness::{Harness, Reply, one_item, request};
 use order_service::core::domain::unavailable::{Cause, NoAnswer, Unknown};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
-async fn place(shop: &Shop, key: &str, body: &Value) -> Reply {
-    shop.post_with("/v1/orders", body, &[("idempotency-key", key)]).await
+async fn place(harness: &Harness, key: &str, body: &Value) -> Reply {
+    harness.post_with("/v1/orders", body, &[("idempotency-key", key)]).await
 }
 
-async fn orders(shop: &Shop) -> usize {
-    shop.get("/v1/orders").await.json["items"].as_array().unwrap().len()
+async fn orders(harness: &Harness) -> usize {
+    harness.get("/v1/orders").await.json["items"].as_array().unwrap().len()
 }
 
 #[tokio::test]
 async fn a_repeat_gets_the_first_reply_byte_for_byte() {
-    let shop = Shop::open();
-    let first = place(&shop, "k-1", &one_item()).await;
+    let harness = Harness::open();
+    let first = place(&harness, "k-1", &one_item()).await;
     assert_eq!((first.status.as_u16(), first.header("idempotency-replayed")), (201, ""));
-    shop.confirm(first.json["id"].as_str().unwrap()).await;
+    harness.confirm(first.json["id"].as_str().unwrap()).await;
     // The draft's quotes, another order of members: the same key, the same request.
     let body = json!({"items": [{"quantity": 2, "product_id": "p-1"}], "customer_id": "c-1"});
-    let again = place(&shop, "\"k-1\"", &body).await;
+    let again = place(&harness, "\"k-1\"", &body).await;
     assert_eq!((again.status.as_u16(), again.header("idempotency-replayed")), (201, "true"));
     assert_eq!(again.bytes, first.bytes);
     assert_eq!(again.header("location"), first.header("location"));
     assert_eq!(again.header("content-type"), "application/json");
-    assert_eq!(orders(&shop).await, 1);
+    assert_eq!(orders(&harness).await, 1);
 }
 
 #[tokio::test]
 async fn another_request_under_the_same_key_is_refused() {
-    let shop = Shop::open();
-    place(&shop, "k-1", &one_item()).await;
+    let harness = Harness::open();
+    place(&harness, "k-1", &one_item()).await;
     let mut other = one_item();
     other["items"][0]["quantity"] = json!(3);
-    let reply = place(&shop, "k-1", &other).await;
+    let reply = place(&harness, "k-1", &other).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (422, "idempotency_key_reused"));
-    assert_eq!(orders(&shop).await, 1);
-    assert_eq!(place(&shop, "k-2", &other).await.status, 201);
+    assert_eq!(orders(&harness).await, 1);
+    assert_eq!(place(&harness, "k-2", &other).await.status, 201);
 }
 
 #[tokio::test]
 async fn a_final_refusal_is_kept_and_an_outage_is_not() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let unknown = json!({"customer_id": "c-1", "items": [{"product_id": "gone", "quantity": 1}]});
-    let first = place(&shop, "k-1", &unknown).await;
+    let first = place(&harness, "k-1", &unknown).await;
     assert_eq!((first.status.as_u16(), first.code()), (422, "product_not_found"));
-    let again = place(&shop, "k-1", &unknown).await;
+    let again = place(&harness, "k-1", &unknown).await;
     assert_eq!((again.status.as_u16(), again.header("idempotency-replayed")), (422, "true"));
     assert_eq!(again.header("content-type"), "application/problem+json");
     assert_eq!(again.bytes, first.bytes);
 
-    *shop.catalog.down.lock().unwrap() = Some(NoAnswer::new(Cause::Unknown(Unknown::TimedOut)));
-    assert_eq!(place(&shop, "k-2", &one_item()).await.status, 503);
-    *shop.catalog.down.lock().unwrap() = None;
-    let healed = place(&shop, "k-2", &one_item()).await;
+    *harness.catalog.down.lock().unwrap() = Some(NoAnswer::new(Cause::Unknown(Unknown::TimedOut)));
+    assert_eq!(place(&harness, "k-2", &one_item()).await.status, 503);
+    *harness.catalog.down.lock().unwrap() = None;
+    let healed = place(&harness, "k-2", &one_item()).await;
     assert_eq!((healed.status.as_u16(), healed.header("idempotency-replayed")), (201, ""));
 }
 
 #[tokio::test]
 async fn while_the_first_is_under_way_a_repeat_waits_outside() {
-    let shop = Shop::open();
-    shop.catalog.hangs.store(true, Ordering::Relaxed);
+    let harness = Harness::open();
+    harness.catalog.hangs.store(true, Ordering::Relaxed);
     let first = request("POST", "/v1/orders", &[("idempotency-key", "k-1")], Some(&one_item()));
-    let serving = shop.send(first);
+    let serving = harness.send(first);
     tokio::pin!(serving);
     assert!(futures_util::poll!(serving.as_mut()).is_pending());
-    let reply = place(&shop, "k-1", &one_item()).await;
+    let reply = place(&harness, "k-1", &one_item()).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (409, "idempotency_in_progress"));
     let other = json!({"customer_id": "c-2", "items": [{"product_id": "p-1", "quantity": 1}]});
-    let reply = place(&shop, "k-1", &other).await;
+    let reply = place(&harness, "k-1", &other).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (422, "idempotency_key_reused"));
 }
 
 #[tokio::test]
 async fn a_malformed_key_is_refused_by_name_and_elsewhere_ignored() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     for bad in ["", "\"\"", "a b", &"x".repeat(256)] {
-        let reply = place(&shop, bad, &one_item()).await;
+        let reply = place(&harness, bad, &one_item()).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"), "{bad}");
         assert_eq!(reply.pointers(), ["/idempotency-key"]);
     }
     let twice = [("idempotency-key", "a"), ("idempotency-key", "b")];
-    assert_eq!(shop.post_with("/v1/orders", &one_item(), &twice).await.status, 400);
-    assert_eq!(orders(&shop).await, 0);
-    assert_eq!(place(&shop, &"x".repeat(255), &one_item()).await.status, 201);
-    assert_eq!(shop.get_with("/v1/orders", &[("idempotency-key", "a b")]).await.status, 200);
+    assert_eq!(harness.post_with("/v1/orders", &one_item(), &twice).await.status, 400);
+    assert_eq!(orders(&harness).await, 0);
+    assert_eq!(place(&harness, &"x".repeat(255), &one_item()).await.status, 201);
+    assert_eq!(harness.get_with("/v1/orders", &[("idempotency-key", "a b")]).await.status, 200);
 }
 
 #[tokio::test]
 async fn a_refund_is_made_once_for_its_key() {
-    let shop = Shop::open();
-    let id = shop.paid_order().await;
+    let harness = Harness::open();
+    let id = harness.paid_order().await;
     let path = format!("/v1/orders/{id}/refund");
     let part = json!({"amount": {"amount": 5_000, "currency": "RUB"}});
     let refund = async |key: &str, body: &Value| {
-        shop.post_with(&path, body, &[("idempotency-key", key)]).await
+        harness.post_with(&path, body, &[("idempotency-key", key)]).await
     };
     let first = refund("r-1", &part).await;
     assert_eq!(first.status, 200, "{}", first.json);
@@ -112,54 +112,54 @@ async fn a_refund_is_made_once_for_its_key() {
     let again = refund("r-2", &much).await;
     assert_eq!((&again.bytes, again.header("idempotency-replayed")), (&refused.bytes, "true"));
 
-    let order = shop.get(&format!("/v1/orders/{id}")).await.json;
+    let order = harness.get(&format!("/v1/orders/{id}")).await.json;
     assert_eq!(order["payment"]["refunded"]["amount"], 5_000);
 }
 
 #[tokio::test]
 async fn a_refund_under_way_is_known_by_its_task() {
-    let shop = Shop::open();
-    let id = shop.paid_order().await;
+    let harness = Harness::open();
+    let id = harness.paid_order().await;
     let path = format!("/v1/orders/{id}/refund");
     let key = [("idempotency-key", "r-1")];
-    shop.sber.feel(crate::fakes::Mood::Open);
-    let first = shop.act(&path, &key).await;
+    harness.sber.behave(crate::fakes::Behaviour::BreakerOpen);
+    let first = harness.act(&path, &key).await;
     assert_eq!(first.status, 202, "{}", first.json);
-    let again = shop.act(&path, &key).await;
+    let again = harness.act(&path, &key).await;
     assert_eq!((again.status.as_u16(), again.header("idempotency-replayed")), (202, "true"));
     assert_eq!(again.bytes, first.bytes);
     assert_eq!(again.header("location"), first.header("location"));
-    let other = shop.act(&path, &[("idempotency-key", "r-2")]).await;
+    let other = harness.act(&path, &[("idempotency-key", "r-2")]).await;
     assert_eq!((other.status.as_u16(), other.code()), (409, "refund_in_progress"));
 }
 
 #[tokio::test]
 async fn of_two_instances_that_are_asked_at_once_one_answers() {
-    let shop = Shop::open();
-    let id = shop.paid_order().await;
+    let harness = Harness::open();
+    let id = harness.paid_order().await;
     let path = format!("/v1/orders/{id}/refund");
     let key = [("idempotency-key", "r-1")];
-    let first = shop.act(&path, &key).await;
+    let first = harness.act(&path, &key).await;
     assert_eq!(first.status, 200, "{}", first.json);
     // The other looked for the key before the first was done, and at the order after it.
-    shop.store.early_looks.store(2, Ordering::Relaxed);
-    let second = shop.act(&path, &key).await;
+    harness.store.looks_before_kept.store(2, Ordering::Relaxed);
+    let second = harness.act(&path, &key).await;
     assert_eq!((second.status.as_u16(), second.header("idempotency-replayed")), (200, "true"));
     assert_eq!(second.bytes, first.bytes);
 
-    let first = place(&shop, "k-1", &one_item()).await;
-    shop.catalog.free.store(true, Ordering::Relaxed);
-    shop.store.early_looks.store(1, Ordering::Relaxed);
-    let second = place(&shop, "k-1", &one_item()).await;
+    let first = place(&harness, "k-1", &one_item()).await;
+    harness.catalog.free.store(true, Ordering::Relaxed);
+    harness.store.looks_before_kept.store(1, Ordering::Relaxed);
+    let second = place(&harness, "k-1", &one_item()).await;
     assert_eq!((second.status.as_u16(), second.header("idempotency-replayed")), (201, "true"));
     assert_eq!(second.bytes, first.bytes);
 }
 
 #[tokio::test]
 async fn a_refusal_that_cannot_be_kept_is_not_given() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let unknown = json!({"customer_id": "c-1", "items": [{"product_id": "gone", "quantity": 1}]});
-    shop.store.unkept.store(true, Ordering::Relaxed);
-    let reply = place(&shop, "k-1", &unknown).await;
+    harness.store.keeps_no_replies.store(true, Ordering::Relaxed);
+    let reply = place(&harness, "k-1", &unknown).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "storage_unavailable"));
 }

@@ -1,23 +1,23 @@
 //! Pages of orders.
 
-use crate::shop::{Shop, one_item};
+use crate::harness::{Harness, one_item};
 use serde_json::json;
 
 #[tokio::test]
 async fn pages_go_from_the_newest_to_the_oldest_without_gap_or_repeat() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let mut placed = Vec::new();
     for _ in 0..5 {
-        placed.insert(0, shop.order().await);
+        placed.insert(0, harness.order().await);
     }
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     loop {
-        let page = shop.get(&format!("/v1/orders?limit=2{cursor}")).await;
+        let page = harness.get(&format!("/v1/orders?limit=2{cursor}")).await;
         assert_eq!(page.status, 200);
         let items = page.json["items"].as_array().unwrap();
         seen.extend(items.iter().map(|order| order["id"].as_str().unwrap().to_owned()));
         // What comes in between does not move the pages.
-        shop.order().await;
+        harness.order().await;
         match page.json["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
@@ -28,23 +28,23 @@ async fn pages_go_from_the_newest_to_the_oldest_without_gap_or_repeat() {
 
 #[tokio::test]
 async fn a_page_that_is_exactly_full_is_the_last_one() {
-    let shop = Shop::open();
-    shop.order().await;
-    let page = shop.get("/v1/orders?limit=1").await;
+    let harness = Harness::open();
+    harness.order().await;
+    let page = harness.get("/v1/orders?limit=1").await;
     assert_eq!(page.json["items"].as_array().unwrap().len(), 1);
     assert!(page.json["next_cursor"].is_null());
 }
 
 #[tokio::test]
 async fn orders_are_found_by_customer_and_status() {
-    let shop = Shop::open();
-    let id = shop.order().await;
+    let harness = Harness::open();
+    let id = harness.order().await;
     let mut other = one_item();
     other["customer_id"] = json!("c-2");
-    shop.post("/v1/orders", &other).await;
-    shop.confirm(&id).await;
+    harness.post("/v1/orders", &other).await;
+    harness.confirm(&id).await;
     let count = async |query: &str| {
-        let page = shop.get(&format!("/v1/orders?{query}")).await;
+        let page = harness.get(&format!("/v1/orders?{query}")).await;
         page.json["items"].as_array().unwrap().len()
     };
     assert_eq!(count("").await, 2);
@@ -56,7 +56,7 @@ async fn orders_are_found_by_customer_and_status() {
 
 #[tokio::test]
 async fn a_query_that_is_not_understood_is_refused_whole() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     for (query, pointers) in [
         ("limit=0", vec!["/limit"]),
         ("limit=101", vec!["/limit"]),
@@ -70,7 +70,7 @@ async fn a_query_that_is_not_understood_is_refused_whole() {
         ("limit=1&limit=2", vec!["/limit"]),
         ("x=1&status=no&limit=0", vec!["/x", "/status", "/limit"]),
     ] {
-        let reply = shop.get(&format!("/v1/orders?{query}")).await;
+        let reply = harness.get(&format!("/v1/orders?{query}")).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"), "{query}");
         assert_eq!(reply.pointers(), pointers, "{query}");
     }

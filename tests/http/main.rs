@@ -1,17 +1,16 @@
-//! The HTTP door, through the router and the real use cases, over the store in memory and partners
+//! HTTP, through the router and the real use cases, over the store in memory and partners
 //! that answer as a test tells them to.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod fakes;
-mod shop;
+mod harness;
 
 mod actions;
 mod admin;
 mod connections;
 mod console;
 mod documents;
-mod door;
 mod health;
 mod keys;
 mod listing;
@@ -19,6 +18,7 @@ mod placing;
 mod problems;
 mod quotas;
 mod reads;
+mod request_layer;
 mod tasks;
 mod tokens;
 mod webhooks;

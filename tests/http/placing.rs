@@ -1,6 +1,6 @@
 //! Placing an order, and reading it back.
 
-use crate::shop::{Shop, one_item, request};
+use crate::harness::{Harness, one_item, request};
 use axum::body::Body;
 use http::Request;
 use order_service::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, Unknown};
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 #[tokio::test]
 async fn an_order_is_placed_with_the_catalogs_prices() {
-    let shop = Shop::open();
-    let placed = shop.post("/v1/orders", &one_item()).await;
+    let harness = Harness::open();
+    let placed = harness.post("/v1/orders", &one_item()).await;
     assert_eq!(placed.status, 201);
     let id = placed.json["id"].as_str().unwrap();
     assert_eq!(placed.header("location"), format!("/v1/orders/{id}"));
@@ -42,43 +42,43 @@ async fn an_order_is_placed_with_the_catalogs_prices() {
 
 #[tokio::test]
 async fn an_order_reads_back_as_it_was_answered_and_is_not_sent_twice() {
-    let shop = Shop::open();
-    let placed = shop.post("/v1/orders", &one_item()).await;
+    let harness = Harness::open();
+    let placed = harness.post("/v1/orders", &one_item()).await;
     let path = placed.header("location").to_owned();
-    let read = shop.get(&path).await;
+    let read = harness.get(&path).await;
     assert_eq!(read.status, 200);
     assert_eq!(read.bytes, placed.bytes);
     let tag = read.header("etag").to_owned();
     assert!(tag.starts_with('"') && tag.ends_with('"'), "{tag}");
     for known in [tag.clone(), format!("W/{tag}"), format!("\"x\", {tag}"), "*".to_owned()] {
-        let again = shop.get_with(&path, &[("if-none-match", &known)]).await;
+        let again = harness.get_with(&path, &[("if-none-match", &known)]).await;
         assert_eq!(again.status, 304, "{known}");
         assert!(again.bytes.is_empty());
         assert_eq!(again.header("etag"), tag);
     }
-    shop.confirm(placed.json["id"].as_str().unwrap()).await;
-    let changed = shop.get_with(&path, &[("if-none-match", &tag)]).await;
+    harness.confirm(placed.json["id"].as_str().unwrap()).await;
+    let changed = harness.get_with(&path, &[("if-none-match", &tag)]).await;
     assert_eq!(changed.status, 200);
 }
 
 #[tokio::test]
 async fn an_order_that_nobody_made_does_not_exist() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     for id in ["0193b3c4-5d6e-7f80-91a2-b3c4d5e6f708", "17", "%FF", "..a", "0193B3C4"] {
-        let reply = shop.get(&format!("/v1/orders/{id}")).await;
+        let reply = harness.get(&format!("/v1/orders/{id}")).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (404, "order_not_found"), "{id}");
     }
 }
 
 #[tokio::test]
 async fn an_unknown_product_is_shown_where_it_stands() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let items = json!([
         {"product_id": "p-1", "quantity": 1},
         {"product_id": "gone", "quantity": 1},
     ]);
     let body = json!({"customer_id": "c-1", "items": items});
-    let reply = shop.post("/v1/orders", &body).await;
+    let reply = harness.post("/v1/orders", &body).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (422, "product_not_found"));
     assert_eq!(reply.json["product_id"], "gone");
     assert_eq!(reply.pointers(), ["/items/1/product_id"]);
@@ -86,21 +86,21 @@ async fn an_unknown_product_is_shown_where_it_stands() {
 
 #[tokio::test]
 async fn a_senseless_order_is_refused() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let item = json!({"product_id": "p-1", "quantity": 1});
     let twice = json!({"customer_id": "c-1", "items": [item, item]});
-    let reply = shop.post("/v1/orders", &twice).await;
+    let reply = harness.post("/v1/orders", &twice).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (422, "order_invalid"));
-    shop.catalog.free.store(true, Ordering::Relaxed);
-    let reply = shop.post("/v1/orders", &one_item()).await;
+    harness.catalog.free.store(true, Ordering::Relaxed);
+    let reply = harness.post("/v1/orders", &one_item()).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (422, "order_invalid"));
 }
 
 #[tokio::test]
 async fn everything_that_is_wrong_with_a_body_is_told_at_once() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let body = json!({"customer": "c", "items": [{"product_id": "..", "quantity": 0}]});
-    let reply = shop.post("/v1/orders", &body).await;
+    let reply = harness.post("/v1/orders", &body).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"));
     assert_eq!(
         reply.pointers(),
@@ -110,10 +110,10 @@ async fn everything_that_is_wrong_with_a_body_is_told_at_once() {
 
 #[tokio::test]
 async fn a_body_that_is_not_json_is_refused_by_what_is_wrong_with_it() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let send = async |content_type: &'static str, body: Vec<u8>| {
         let request = Request::post("/v1/orders").header("content-type", content_type);
-        let reply = shop.send(request.body(Body::from(body)).unwrap()).await;
+        let reply = harness.send(request.body(Body::from(body)).unwrap()).await;
         (reply.status.as_u16(), reply.code().to_owned())
     };
     let expect = |status, code: &str| (status, code.to_owned());
@@ -131,46 +131,46 @@ async fn a_body_that_is_not_json_is_refused_by_what_is_wrong_with_it() {
 
 #[tokio::test]
 async fn a_catalog_that_cannot_answer_is_a_503_with_its_own_advice() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let silence = NoAnswer {
         cause: Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
         retry_after: Some(Duration::from_millis(1_200)),
     };
-    *shop.catalog.down.lock().unwrap() = Some(silence);
-    let reply = shop.post("/v1/orders", &one_item()).await;
+    *harness.catalog.down.lock().unwrap() = Some(silence);
+    let reply = harness.post("/v1/orders", &one_item()).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "catalog_unavailable"));
     assert_eq!(reply.header("retry-after"), "2");
-    *shop.catalog.down.lock().unwrap() =
+    *harness.catalog.down.lock().unwrap() =
         Some(NoAnswer::new(Cause::Unknown(Unknown::DeadlinePassed)));
-    let reply = shop.post("/v1/orders", &one_item()).await;
+    let reply = harness.post("/v1/orders", &one_item()).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (504, "deadline_exceeded"));
 }
 
 #[tokio::test]
 async fn a_cached_price_serves_while_it_is_young_enough_and_says_so() {
-    let shop = Shop::open();
-    *shop.catalog.stale.lock().unwrap() = Some(Duration::from_secs(599));
-    let placed = shop.post("/v1/orders", &one_item()).await;
+    let harness = Harness::open();
+    *harness.catalog.stale.lock().unwrap() = Some(Duration::from_secs(599));
+    let placed = harness.post("/v1/orders", &one_item()).await;
     assert_eq!(placed.status, 201);
     assert_eq!(placed.json["items"][0]["price_stale"], true);
-    *shop.catalog.stale.lock().unwrap() = Some(Duration::from_secs(600));
-    let reply = shop.post("/v1/orders", &one_item()).await;
+    *harness.catalog.stale.lock().unwrap() = Some(Duration::from_secs(600));
+    let reply = harness.post("/v1/orders", &one_item()).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "catalog_unavailable"));
 }
 
 #[tokio::test]
 async fn a_client_that_hangs_up_cancels_nothing() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let request = request("POST", "/v1/orders", &[], Some(&one_item()));
     {
-        let serving = shop.send(request);
+        let serving = harness.send(request);
         tokio::pin!(serving);
         // Polled until the work is on its way, then dropped like a connection.
         assert!(futures_util::poll!(serving.as_mut()).is_pending());
     }
-    shop.app.services.detached.close();
-    shop.app.services.detached.wait().await;
-    let listed = shop.get("/v1/orders").await;
+    harness.app.services.detached.close();
+    harness.app.services.detached.wait().await;
+    let listed = harness.get("/v1/orders").await;
     assert_eq!(listed.json["items"].as_array().unwrap().len(), 1);
-    assert_eq!(shop.counter.ended.lock().unwrap()[0].2, 499);
+    assert_eq!(harness.traffic.ended.lock().unwrap()[0].2, 499);
 }

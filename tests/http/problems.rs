@@ -1,14 +1,14 @@
 //! Every failure has one shape, and none shows what is inside.
 
-use crate::shop::{Shop, Wishes, one_item, request};
+use crate::harness::{Harness, Options, one_item, request};
 use serde_json::json;
 use std::sync::atomic::Ordering;
 
 #[tokio::test]
 async fn an_unknown_address_is_a_problem_like_any_other() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     for path in ["/", "/v1", "/v1/orders/", "/v2/orders", "/v1/products/", "/nowhere?x=1"] {
-        let reply = shop.get(path).await;
+        let reply = harness.get(path).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (404, "not_found"), "{path}");
         assert_eq!(reply.header("content-type"), "application/problem+json");
         assert!(!reply.header("x-request-id").is_empty());
@@ -17,9 +17,9 @@ async fn an_unknown_address_is_a_problem_like_any_other() {
 
 #[tokio::test]
 async fn a_problem_names_its_type_its_place_and_its_trace() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let reply = shop.get_with("/v1/tasks/1?wait=1s", &[("traceparent", trace)]).await;
+    let reply = harness.get_with("/v1/tasks/1?wait=1s", &[("traceparent", trace)]).await;
     assert_eq!(
         reply.json,
         json!({
@@ -37,26 +37,26 @@ async fn a_problem_names_its_type_its_place_and_its_trace() {
 
 #[tokio::test]
 async fn people_are_spoken_to_in_the_language_they_prefer() {
-    let shop = Shop::with(Wishes { queueing: false, ..Wishes::default() });
-    let id = shop.order().await;
-    shop.sber.feel(crate::fakes::Mood::Open);
-    shop.odnakassa.feel(crate::fakes::Mood::Open);
+    let harness = Harness::with(Options { queueing: false, ..Options::default() });
+    let id = harness.order().await;
+    harness.sber.behave(crate::fakes::Behaviour::BreakerOpen);
+    harness.odnakassa.behave(crate::fakes::Behaviour::BreakerOpen);
     let path = format!("/v1/orders/{id}/confirm");
-    let reply = shop.act(&path, &[("accept-language", "ru-RU,ru;q=0.9,en;q=0.8")]).await;
+    let reply = harness.act(&path, &[("accept-language", "ru-RU,ru;q=0.9,en;q=0.8")]).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "payment_system_unavailable"));
     assert_eq!(reply.json["detail"], "Платёжная система временно недоступна, повторите позже");
     assert_eq!(reply.header("retry-after"), "13");
-    let reply = shop.act(&path, &[("accept-language", "en, ru;q=0.5")]).await;
+    let reply = harness.act(&path, &[("accept-language", "en, ru;q=0.5")]).await;
     assert!(reply.json["detail"].as_str().unwrap().starts_with("The payment system"));
-    let order = shop.get(&format!("/v1/orders/{id}")).await;
+    let order = harness.get(&format!("/v1/orders/{id}")).await;
     assert_eq!(order.json["status"], "new");
-    let reply = shop.get_with("/v1/orders?limit=0", &[("accept-language", "ru")]).await;
+    let reply = harness.get_with("/v1/orders?limit=0", &[("accept-language", "ru")]).await;
     assert_eq!(reply.json["errors"][0]["detail"], "должно быть целым числом от 1 до 100");
 }
 
 #[tokio::test]
 async fn a_wrong_method_is_told_which_ones_are_right() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     for (method, path, allowed) in [
         ("DELETE", "/v1/orders", "GET,HEAD,POST"),
         ("PUT", "/v1/orders/x/confirm", "POST"),
@@ -64,7 +64,7 @@ async fn a_wrong_method_is_told_which_ones_are_right() {
         ("GET", "/v1/webhooks/odnakassa", "POST"),
         ("PATCH", "/v1/tasks/1", "GET,HEAD"),
     ] {
-        let reply = shop.send(request(method, path, &[], None)).await;
+        let reply = harness.send(request(method, path, &[], None)).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (405, "method_not_allowed"), "{path}");
         let mut allow: Vec<&str> = reply.header("allow").split(',').map(str::trim).collect();
         allow.sort_unstable();
@@ -74,31 +74,31 @@ async fn a_wrong_method_is_told_which_ones_are_right() {
 
 #[tokio::test]
 async fn a_lost_database_is_a_503_and_comes_back_by_itself() {
-    let shop = Shop::open();
-    let id = shop.order().await;
-    shop.store.pulled.store(true, Ordering::Relaxed);
+    let harness = Harness::open();
+    let id = harness.order().await;
+    harness.store.down.store(true, Ordering::Relaxed);
     let order = format!("/v1/orders/{id}");
     for reply in [
-        shop.post("/v1/orders", &one_item()).await,
-        shop.get(&order).await,
-        shop.get("/v1/orders").await,
-        shop.get("/v1/tasks/1").await,
-        shop.confirm(&id).await,
-        shop.act(&format!("{order}/cancel"), &[]).await,
+        harness.post("/v1/orders", &one_item()).await,
+        harness.get(&order).await,
+        harness.get("/v1/orders").await,
+        harness.get("/v1/tasks/1").await,
+        harness.confirm(&id).await,
+        harness.act(&format!("{order}/cancel"), &[]).await,
     ] {
         assert_eq!((reply.status.as_u16(), reply.code()), (503, "storage_unavailable"));
         assert_eq!(reply.header("retry-after"), "1");
     }
-    shop.store.pulled.store(false, Ordering::Relaxed);
-    assert_eq!(shop.get(&order).await.status, 200);
+    harness.store.down.store(false, Ordering::Relaxed);
+    assert_eq!(harness.get(&order).await.status, 200);
 }
 
 #[tokio::test]
 async fn what_cannot_happen_shows_nothing_of_the_inside() {
-    let shop = Shop::open();
-    let id = shop.order().await;
-    shop.store.corrupt.store(true, Ordering::Relaxed);
-    let reply = shop.get(&format!("/v1/orders/{id}")).await;
+    let harness = Harness::open();
+    let id = harness.order().await;
+    harness.store.corrupt.store(true, Ordering::Relaxed);
+    let reply = harness.get(&format!("/v1/orders/{id}")).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (500, "internal"));
     let body = String::from_utf8(reply.bytes).unwrap();
     assert!(!body.contains("SELECT") && !body.contains("storage"), "{body}");
@@ -106,12 +106,14 @@ async fn what_cannot_happen_shows_nothing_of_the_inside() {
 
 #[tokio::test]
 async fn a_panic_is_a_500_and_the_next_request_is_served() {
-    let shop = Shop::open();
-    shop.catalog.panics.store(true, Ordering::Relaxed);
-    for reply in [shop.get("/v1/products/p-1").await, shop.post("/v1/orders", &one_item()).await] {
+    let harness = Harness::open();
+    harness.catalog.panics.store(true, Ordering::Relaxed);
+    for reply in
+        [harness.get("/v1/products/p-1").await, harness.post("/v1/orders", &one_item()).await]
+    {
         assert_eq!((reply.status.as_u16(), reply.code()), (500, "internal"));
         assert!(!reply.header("x-request-id").is_empty());
     }
-    shop.catalog.panics.store(false, Ordering::Relaxed);
-    assert_eq!(shop.get("/v1/products/p-1").await.status, 200);
+    harness.catalog.panics.store(false, Ordering::Relaxed);
+    assert_eq!(harness.get("/v1/products/p-1").await.status, 200);
 }

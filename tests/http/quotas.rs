@@ -1,65 +1,68 @@
 //! How often one client may ask.
 
-use crate::shop::{Reply, Shop, Wishes, one_item, request};
+use crate::harness::{Harness, Options, Reply, one_item, request};
 use crate::tokens::{SECRET, token};
 use axum::extract::ConnectInfo;
-use order_service::adapters::inbound::api::auth::{Auth, Expected, KeySource, TokensConfig};
+use order_service::adapters::inbound::api::auth::{Auth, ExpectedClaims, KeySource, TokensConfig};
 use order_service::adapters::observe::traffic::ShedReason;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::advance;
 
 /// Two at once, and then one a second.
-const SPARSE: Wishes = Wishes { queueing: true, strict: false, max_inflight: 64, quota: [1, 2] };
+const SPARSE: Options = Options { queueing: true, strict: false, max_inflight: 64, quota: [1, 2] };
 
-async fn from(shop: &Shop, peer: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
+async fn from(harness: &Harness, peer: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
     let mut request = request("GET", path, headers, None);
     request.extensions_mut().insert(ConnectInfo::<SocketAddr>(peer.parse().unwrap()));
-    shop.send(request).await
+    harness.send(request).await
 }
 
-fn guarded_shop() -> Shop {
+fn guarded() -> Harness {
     let keys = KeySource::secret(&SECRET.into()).unwrap();
-    let tokens = TokensConfig { keys, expected: Expected::default() };
-    Shop::guarded(SPARSE, Auth::new(Some(tokens)))
+    let tokens = TokensConfig { keys, expected: ExpectedClaims::default() };
+    Harness::guarded(SPARSE, Auth::new(Some(tokens)))
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_asks_too_often_is_told_when_to_come_back() {
-    let shop = Shop::with(Wishes { quota: [1, 3], ..Wishes::default() });
+    let harness = Harness::with(Options { quota: [1, 3], ..Options::default() });
     for _ in 0..3 {
-        assert_eq!(shop.get("/v1/products/p-1").await.status, 200);
+        assert_eq!(harness.get("/v1/products/p-1").await.status, 200);
     }
-    let calls = shop.catalog.calls.lock().unwrap().len();
+    let calls = harness.catalog.calls.lock().unwrap().len();
     for _ in 0..2 {
-        let reply = shop.post("/v1/orders", &one_item()).await;
+        let reply = harness.post("/v1/orders", &one_item()).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (429, "rate_limited"));
         assert_eq!(reply.header("retry-after"), "1");
     }
-    assert_eq!(shop.catalog.calls.lock().unwrap().len(), calls, "no work was done");
-    assert_eq!(*shop.counter.shed.lock().unwrap(), [ShedReason::RateLimit, ShedReason::RateLimit]);
+    assert_eq!(harness.catalog.calls.lock().unwrap().len(), calls, "no work was done");
+    assert_eq!(
+        *harness.traffic.shed.lock().unwrap(),
+        [ShedReason::RateLimit, ShedReason::RateLimit]
+    );
     advance(Duration::from_secs(1)).await;
-    assert_eq!(shop.post("/v1/orders", &one_item()).await.status, 201);
-    assert_eq!(shop.get("/v1/orders").await.status, 429);
+    assert_eq!(harness.post("/v1/orders", &one_item()).await.status, 201);
+    assert_eq!(harness.get("/v1/orders").await.status, 429);
 }
 
 #[tokio::test(start_paused = true)]
 async fn health_documents_and_webhooks_are_never_too_many() {
-    let shop = Shop::with(SPARSE);
-    while shop.get("/v1/orders").await.status != 429 {}
+    let harness = Harness::with(SPARSE);
+    while harness.get("/v1/orders").await.status != 429 {}
     for path in ["/health/live", "/health/ready", "/openapi.json", "/docs"] {
-        assert_eq!(shop.get(path).await.status, 200, "{path}");
+        assert_eq!(harness.get(path).await.status, 200, "{path}");
     }
     for path in ["/v1/webhooks/sber", "/v1/webhooks/odnakassa"] {
-        assert_ne!(shop.act(path, &[]).await.status, 429, "{path}");
+        assert_ne!(harness.act(path, &[]).await.status, 429, "{path}");
     }
-    assert_eq!(shop.get("/v1/orders").await.status, 429);
+    assert_eq!(harness.get("/v1/orders").await.status, 429);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_anonymous_client_is_where_it_connects_from() {
-    let shop = Shop::with(SPARSE);
-    let ask = async |peer: &str| from(&shop, peer, "/v1/orders", &[]).await.status.as_u16();
+    let harness = Harness::with(SPARSE);
+    let ask = async |peer: &str| from(&harness, peer, "/v1/orders", &[]).await.status.as_u16();
     assert_eq!([ask("192.0.2.1:1000").await, ask("192.0.2.1:2000").await], [200, 200]);
     assert_eq!(ask("192.0.2.1:3000").await, 429);
     assert_eq!(ask("[::ffff:192.0.2.1]:1").await, 429);
@@ -71,17 +74,17 @@ async fn an_anonymous_client_is_where_it_connects_from() {
     // Anybody can write that header.
     for claimed in ["203.0.113.1", "203.0.113.2"] {
         let headers = [("x-forwarded-for", claimed), ("forwarded", "for=203.0.113.9")];
-        let reply = from(&shop, "192.0.2.1:4000", "/v1/orders", &headers).await;
+        let reply = from(&harness, "192.0.2.1:4000", "/v1/orders", &headers).await;
         assert_eq!(reply.status, 429, "{claimed}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_has_a_token_is_who_it_says_wherever_it_comes_from() {
-    let shop = guarded_shop();
+    let harness = guarded();
     let ask = async |peer: &str, sub: &str| {
         let bearer = format!("Bearer {}", token(sub, "orders"));
-        let reply = from(&shop, peer, "/v1/orders", &[("authorization", &bearer)]).await;
+        let reply = from(&harness, peer, "/v1/orders", &[("authorization", &bearer)]).await;
         reply.status.as_u16()
     };
     assert_eq!([ask("192.0.2.1:1", "c-1").await, ask("192.0.2.2:1", "c-1").await], [200, 200]);
@@ -91,14 +94,14 @@ async fn who_has_a_token_is_who_it_says_wherever_it_comes_from() {
 
 #[tokio::test(start_paused = true)]
 async fn who_is_refused_spends_what_is_its_addresss_and_nobodys_who_has_a_token() {
-    let shop = guarded_shop();
+    let harness = guarded();
     let peer = "192.0.2.1:1";
     let forged = format!("Bearer {}x", token("c-1", "orders"));
-    let reply = from(&shop, peer, "/v1/orders", &[("authorization", &forged)]).await;
+    let reply = from(&harness, peer, "/v1/orders", &[("authorization", &forged)]).await;
     assert_eq!(reply.status, 401);
-    assert_eq!(from(&shop, peer, "/v1/orders", &[]).await.status, 401);
-    assert_eq!(from(&shop, peer, "/v1/orders", &[]).await.status, 429);
-    assert_eq!(from(&shop, "192.0.2.2:1", "/v1/orders", &[]).await.status, 401);
+    assert_eq!(from(&harness, peer, "/v1/orders", &[]).await.status, 401);
+    assert_eq!(from(&harness, peer, "/v1/orders", &[]).await.status, 429);
+    assert_eq!(from(&harness, "192.0.2.2:1", "/v1/orders", &[]).await.status, 401);
     let good = format!("Bearer {}", token("c-1", "orders"));
-    assert_eq!(from(&shop, peer, "/v1/orders", &[("authorization", &good)]).await.status, 200);
+    assert_eq!(from(&harness, peer, "/v1/orders", &[("authorization", &good)]).await.status, 200);
 }

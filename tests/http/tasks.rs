@@ -1,27 +1,27 @@
 //! Looking at a task, and waiting for its end.
 
-use crate::fakes::Mood;
-use crate::shop::Shop;
+use crate::fakes::Behaviour;
+use crate::harness::Harness;
 use order_service::core::ports::task_queue::{TaskQuery, TaskQueue};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 /// An order that hangs at the bank, and its task.
-async fn hanging(shop: &Shop) -> (String, String) {
-    let id = shop.order().await;
-    shop.sber.feel(Mood::Hanging);
+async fn hanging(harness: &Harness) -> (String, String) {
+    let id = harness.order().await;
+    harness.sber.behave(Behaviour::Hangs);
     let path = format!("/v1/orders/{id}/confirm");
-    let reply = shop.act(&path, &[("prefer", "wait=0")]).await;
+    let reply = harness.act(&path, &[("prefer", "wait=0")]).await;
     assert_eq!(reply.status, 202);
     (id, reply.header("location").to_owned())
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_tells_how_far_it_has_come() {
-    let shop = Shop::open();
-    let (id, path) = hanging(&shop).await;
-    let reply = shop.get(&path).await;
+    let harness = Harness::open();
+    let (id, path) = hanging(&harness).await;
+    let reply = harness.get(&path).await;
     assert_eq!(reply.status, 200);
     let task = &reply.json;
     assert_eq!(
@@ -43,17 +43,17 @@ async fn a_task_tells_how_far_it_has_come() {
     assert_eq!(reply.header("retry-after"), "1");
     assert_eq!(reply.header("cache-control"), "no-store");
     let known = [("if-none-match", reply.header("etag"))];
-    assert_eq!(shop.get_with(&path, &known).await.status, 304);
+    assert_eq!(harness.get_with(&path, &known).await.status, 304);
 }
 
 #[tokio::test]
 async fn a_queued_task_says_why_it_waits_and_until_when() {
-    let shop = Shop::open();
-    let id = shop.order().await;
-    shop.sber.feel(Mood::Open);
-    shop.odnakassa.feel(Mood::Open);
-    let reply = shop.confirm(&id).await;
-    let task = shop.get(reply.header("location")).await;
+    let harness = Harness::open();
+    let id = harness.order().await;
+    harness.sber.behave(Behaviour::BreakerOpen);
+    harness.odnakassa.behave(Behaviour::BreakerOpen);
+    let reply = harness.confirm(&id).await;
+    let task = harness.get(reply.header("location")).await;
     assert_eq!(
         (&task.json["status"], &task.json["reason"]),
         (&json!("queued"), &json!("breaker_open"))
@@ -65,13 +65,14 @@ async fn a_queued_task_says_why_it_waits_and_until_when() {
 
 #[tokio::test]
 async fn a_final_task_shows_its_result_or_its_error_and_no_retry_after() {
-    let shop = Shop::open();
-    let id = shop.order().await;
-    shop.sber.feel(Mood::Refusing);
-    shop.confirm(&id).await;
+    let harness = Harness::open();
+    let id = harness.order().await;
+    harness.sber.behave(Behaviour::Refuses);
+    harness.confirm(&id).await;
     let tasks = TaskQuery { limit: 1, ..TaskQuery::default() };
-    let failed = shop.store.tasks(&tasks).await.unwrap()[0].id;
-    let reply = shop.get_with(&format!("/v1/tasks/{failed}"), &[("accept-language", "ru")]).await;
+    let failed = harness.store.tasks(&tasks).await.unwrap()[0].id;
+    let reply =
+        harness.get_with(&format!("/v1/tasks/{failed}"), &[("accept-language", "ru")]).await;
     assert_eq!(reply.json["status"], "failed");
     assert_eq!(
         reply.json["error"],
@@ -83,11 +84,11 @@ async fn a_final_task_shows_its_result_or_its_error_and_no_retry_after() {
 
 #[tokio::test(start_paused = true)]
 async fn a_long_poll_waits_as_long_as_asked_and_at_most_30_seconds() {
-    let shop = Shop::open();
-    let (_, path) = hanging(&shop).await;
+    let harness = Harness::open();
+    let (_, path) = hanging(&harness).await;
     let took = async |query: &str, headers: &[(&str, &str)]| {
         let began = Instant::now();
-        let reply = shop.get_with(&format!("{path}{query}"), headers).await;
+        let reply = harness.get_with(&format!("{path}{query}"), headers).await;
         assert_eq!(reply.status, 200);
         (began.elapsed().as_millis(), reply.header("preference-applied").to_owned())
     };
@@ -99,35 +100,35 @@ async fn a_long_poll_waits_as_long_as_asked_and_at_most_30_seconds() {
     let deadline = [("request-timeout", "500")];
     assert_eq!(took("?wait=9s", &deadline).await, (450, applied("")));
     // Longer than REQUEST_TIMEOUT, which does not bind it, and cut to 30 s.
-    let shop = Shop::open();
-    let (_, path) = hanging(&shop).await;
+    let harness = Harness::open();
+    let (_, path) = hanging(&harness).await;
     let began = Instant::now();
-    shop.get(&format!("{path}?wait=10m")).await;
+    harness.get(&format!("{path}?wait=10m")).await;
     assert!(began.elapsed() <= Duration::from_secs(30));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_long_poll_ends_when_the_service_stops() {
-    let shop = Shop::open();
-    let (_, path) = hanging(&shop).await;
+    let harness = Harness::open();
+    let (_, path) = hanging(&harness).await;
     let path = format!("{path}?wait=30s");
-    let poll = shop.get(&path);
+    let poll = harness.get(&path);
     tokio::pin!(poll);
     assert!(timeout(Duration::from_secs(1), poll.as_mut()).await.is_err());
-    shop.lifecycle.stop();
+    harness.lifecycle.stop();
     let reply = timeout(Duration::from_millis(1), poll).await.unwrap();
     assert_eq!((reply.status.as_u16(), &reply.json["status"]), (200, &json!("running")));
 }
 
 #[tokio::test]
 async fn what_is_not_a_task_does_not_exist_and_a_malformed_wait_is_refused() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     for id in ["1", "0", "-1", "x", "9007199254740993", "1.0", "01"] {
-        let reply = shop.get(&format!("/v1/tasks/{id}")).await;
+        let reply = harness.get(&format!("/v1/tasks/{id}")).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (404, "task_not_found"), "{id}");
     }
     for query in ["wait=soon", "wait=", "wait=-1", "wait=1&wait=2", "await=1"] {
-        let reply = shop.get(&format!("/v1/tasks/1?{query}")).await;
+        let reply = harness.get(&format!("/v1/tasks/1?{query}")).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"), "{query}");
     }
 }

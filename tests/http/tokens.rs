@@ -1,23 +1,23 @@
 //! Who is let in when tokens are asked for, and what each then may see. The tokens of other
 //! algorithms were made once by their private keys, which nobody has kept: `tests/tokens`.
 
-use crate::shop::{Reply, Shop, Wishes, one_item, request};
+use crate::harness::{Harness, Options, Reply, one_item, request};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
-use order_service::adapters::inbound::api::auth::{Auth, Expected, KeySource, TokensConfig};
+use order_service::adapters::inbound::api::auth::{Auth, ExpectedClaims, KeySource, TokensConfig};
 use order_service::adapters::inbound::api::openapi_json;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 pub const SECRET: &str = "a secret that is 32 bytes or more";
-/// When the shop's clock stands.
+/// When the clock stands.
 const NOW: i64 = 1_764_500_000;
 
-fn shop_with(keys: KeySource, expected: Expected) -> Shop {
-    Shop::guarded(Wishes::default(), Auth::new(Some(TokensConfig { keys, expected })))
+fn harness_with(keys: KeySource, expected: ExpectedClaims) -> Harness {
+    Harness::guarded(Options::default(), Auth::new(Some(TokensConfig { keys, expected })))
 }
 
-fn guarded_shop() -> Shop {
-    shop_with(KeySource::secret(&SECRET.into()).unwrap(), Expected::default())
+fn guarded() -> Harness {
+    harness_with(KeySource::secret(&SECRET.into()).unwrap(), ExpectedClaims::default())
 }
 
 fn signed(header: &Header, secret: &str, claims: &Value) -> String {
@@ -37,31 +37,31 @@ fn kept_token(algorithm: &str) -> String {
     std::fs::read_to_string(fixture(&format!("{algorithm}.jwt"))).unwrap().trim().to_owned()
 }
 
-async fn get(shop: &Shop, path: &str, token: &str) -> Reply {
-    shop.get_with(path, &[("authorization", &format!("Bearer {token}"))]).await
+async fn get(harness: &Harness, path: &str, token: &str) -> Reply {
+    harness.get_with(path, &[("authorization", &format!("Bearer {token}"))]).await
 }
 
-async fn post(shop: &Shop, path: &str, token: &str, body: &Value) -> Reply {
-    shop.post_with(path, body, &[("authorization", &format!("Bearer {token}"))]).await
+async fn post(harness: &Harness, path: &str, token: &str, body: &Value) -> Reply {
+    harness.post_with(path, body, &[("authorization", &format!("Bearer {token}"))]).await
 }
 
 /// The id of an order that its customer has placed.
-async fn order_of(shop: &Shop, customer: &str) -> String {
+async fn order_of(harness: &Harness, customer: &str) -> String {
     let mut body = one_item();
     body["customer_id"] = json!(customer);
-    let placed = post(shop, "/v1/orders", &token(customer, "orders"), &body).await;
+    let placed = post(harness, "/v1/orders", &token(customer, "orders"), &body).await;
     assert_eq!(placed.status, 201, "{}", placed.json);
     placed.json["id"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn the_whole_api_asks_for_a_token_and_what_is_signed_or_public_does_not() {
-    let shop = guarded_shop();
+    let harness = guarded();
     let document: Value = serde_json::from_str(&openapi_json()).unwrap();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let path = path.replace(['{', '}'], "");
-            let reply = shop.send(request(&method.to_uppercase(), &path, &[], None)).await;
+            let reply = harness.send(request(&method.to_uppercase(), &path, &[], None)).await;
             let asks = reply.status == 401 && reply.code() == "unauthenticated";
             assert_eq!(asks, operation.get("security").is_some(), "{method} {path}");
             let api = path.starts_with("/v1/") && !path.starts_with("/v1/webhooks/");
@@ -70,15 +70,15 @@ async fn the_whole_api_asks_for_a_token_and_what_is_signed_or_public_does_not() 
         }
     }
     for public in ["/openapi.json", "/docs", "/docs/page.js", "/health/live", "/health/ready"] {
-        assert_eq!(shop.get(public).await.status, 200, "{public}");
+        assert_eq!(harness.get(public).await.status, 200, "{public}");
     }
 }
 
 #[tokio::test]
 async fn a_token_that_does_not_count_is_named_as_the_reason() {
-    let shop = guarded_shop();
+    let harness = guarded();
     let good = token("c-1", "orders");
-    assert_eq!(get(&shop, "/v1/orders", &good).await.status, 200);
+    assert_eq!(get(&harness, "/v1/orders", &good).await.status, 200);
     let (head, signature) = good.rsplit_once('.').unwrap();
     let other_claims = token("c-2", "orders");
     let (other_head, _) = other_claims.rsplit_once('.').unwrap();
@@ -103,7 +103,7 @@ async fn a_token_that_does_not_count_is_named_as_the_reason() {
         signed(&header, SECRET, &nobody),
         signed(&Header::new(Algorithm::HS512), SECRET, &json!({"sub": "c-1", "exp": NOW + 60})),
     ] {
-        let reply = get(&shop, "/v1/orders", &bad).await;
+        let reply = get(&harness, "/v1/orders", &bad).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (401, "unauthenticated"), "{bad}");
         assert_eq!(reply.header("www-authenticate"), r#"Bearer error="invalid_token""#, "{bad}");
     }
@@ -111,16 +111,16 @@ async fn a_token_that_does_not_count_is_named_as_the_reason() {
 
 #[tokio::test]
 async fn only_one_bearer_header_is_read() {
-    let shop = guarded_shop();
+    let harness = guarded();
     let good = token("c-1", "orders");
     let lower = format!("bearer  {good} ");
-    assert_eq!(shop.get_with("/v1/orders", &[("authorization", &lower)]).await.status, 200);
+    assert_eq!(harness.get_with("/v1/orders", &[("authorization", &lower)]).await.status, 200);
     let bearer = format!("Bearer {good}");
     let twice = [("authorization", bearer.as_str()), ("authorization", bearer.as_str())];
-    let reply = shop.get_with("/v1/orders", &twice).await;
+    let reply = harness.get_with("/v1/orders", &twice).await;
     assert_eq!(reply.header("www-authenticate"), r#"Bearer error="invalid_token""#);
     for other in ["Basic Yzpk", &good] {
-        let reply = shop.get_with("/v1/orders", &[("authorization", other)]).await;
+        let reply = harness.get_with("/v1/orders", &[("authorization", other)]).await;
         assert_eq!((reply.status.as_u16(), reply.header("www-authenticate")), (401, "Bearer"));
     }
 }
@@ -132,10 +132,10 @@ async fn the_algorithm_is_the_keys_and_never_the_tokens() {
         let good = token("c-1", "orders");
         format!("eyJhbGciOiJub25lIn0.{}.", good.split('.').nth(1).unwrap())
     };
-    let by_secret = guarded_shop();
+    let by_secret = guarded();
     assert_eq!(get(&by_secret, "/v1/orders", &unsigned).await.status, 401);
     let pem = fixture("rs256.pem");
-    let by_key = shop_with(KeySource::pem_file(&pem).unwrap(), Expected::default());
+    let by_key = harness_with(KeySource::pem_file(&pem).unwrap(), ExpectedClaims::default());
     assert_eq!(get(&by_key, "/v1/orders", &unsigned).await.status, 401);
     // The public key is known to everybody, also to whoever uses it as a secret.
     let claims = json!({"sub": "c-1", "scope": "orders", "exp": NOW + 60});
@@ -152,9 +152,9 @@ async fn each_kind_of_public_key_opens_its_own_tokens_only() {
     let kinds = ["rs256", "es256", "es384", "eddsa"];
     for kind in kinds {
         let pem = KeySource::pem_file(&fixture(&format!("{kind}.pem"))).unwrap();
-        let shop = shop_with(pem, Expected::default());
+        let harness = harness_with(pem, ExpectedClaims::default());
         for other in kinds {
-            let reply = get(&shop, "/v1/orders", &kept_token(other)).await;
+            let reply = get(&harness, "/v1/orders", &kept_token(other)).await;
             assert_eq!(reply.status == 200, kind == other, "{other} by {kind}");
         }
     }
@@ -163,16 +163,16 @@ async fn each_kind_of_public_key_opens_its_own_tokens_only() {
 #[tokio::test]
 async fn of_a_set_the_token_names_its_key() {
     let jwks = KeySource::jwks_file(&fixture("jwks.json")).unwrap();
-    let shop = shop_with(jwks, Expected::default());
+    let harness = harness_with(jwks, ExpectedClaims::default());
     for kind in ["rs256", "es256", "es384", "eddsa"] {
-        assert_eq!(get(&shop, "/v1/orders", &kept_token(kind)).await.status, 200, "{kind}");
+        assert_eq!(get(&harness, "/v1/orders", &kept_token(kind)).await.status, 200, "{kind}");
     }
     let claims = json!({"sub": "c-1", "scope": "orders", "exp": NOW + 60});
     let named = |kid: &str| {
         signed(&Header { kid: Some(kid.to_owned()), ..Header::default() }, SECRET, &claims)
     };
     for kid in ["rsa-1", "enc-1", "nobody", ""] {
-        assert_eq!(get(&shop, "/v1/orders", &named(kid)).await.status, 401, "{kid}");
+        assert_eq!(get(&harness, "/v1/orders", &named(kid)).await.status, 401, "{kid}");
     }
 }
 
@@ -193,7 +193,7 @@ async fn a_changed_set_is_in_force_and_an_unusable_one_changes_nothing() {
     );
     write(&secrets(&[one]));
     let keys = KeySource::jwks_file(file.path()).unwrap();
-    let shop = shop_with(keys, Expected::default());
+    let harness = harness_with(keys, ExpectedClaims::default());
     let claims = json!({"sub": "c-1", "scope": "orders", "exp": NOW + 60});
     let by = |kid: Option<&str>, secret: &str| {
         signed(&Header { kid: kid.map(str::to_owned), ..Header::default() }, secret, &claims)
@@ -202,10 +202,10 @@ async fn a_changed_set_is_in_force_and_an_unusable_one_changes_nothing() {
     let second = by(Some("k-2"), "second-second-second-second-1234");
     let unnamed = by(None, "second-second-second-second-1234");
     let open = async || {
-        let usable = shop.app.services.auth.key_file().unwrap().refresh().is_ok();
+        let usable = harness.app.services.auth.key_file().unwrap().refresh().is_ok();
         let mut open = Vec::new();
         for token in [&first, &second, &unnamed] {
-            open.push(get(&shop, "/v1/orders", token).await.status == 200);
+            open.push(get(&harness, "/v1/orders", token).await.status == 200);
         }
         (usable, open)
     };
@@ -228,9 +228,11 @@ async fn a_changed_set_is_in_force_and_an_unusable_one_changes_nothing() {
 
 #[tokio::test]
 async fn issuer_and_audience_must_be_the_expected_ones() {
-    let expected =
-        Expected { issuer: Some("https://id.example".into()), audience: Some("orders-api".into()) };
-    let shop = shop_with(KeySource::secret(&SECRET.into()).unwrap(), expected);
+    let expected = ExpectedClaims {
+        issuer: Some("https://id.example".into()),
+        audience: Some("orders-api".into()),
+    };
+    let harness = harness_with(KeySource::secret(&SECRET.into()).unwrap(), expected);
     for (iss, aud, status) in [
         (json!("https://id.example"), json!(["shop", "orders-api"]), 200),
         (json!("https://id.example"), json!("shop"), 401),
@@ -240,17 +242,17 @@ async fn issuer_and_audience_must_be_the_expected_ones() {
         let claims =
             json!({"sub": "c-1", "scope": "orders", "exp": NOW + 60, "iss": iss, "aud": aud});
         let token = signed(&Header::default(), SECRET, &claims);
-        assert_eq!(get(&shop, "/v1/orders", &token).await.status, status, "{claims}");
+        assert_eq!(get(&harness, "/v1/orders", &token).await.status, status, "{claims}");
     }
 }
 
 #[tokio::test]
 async fn a_token_without_our_scope_is_forbidden_everything() {
-    let shop = guarded_shop();
+    let harness = guarded();
     for (sub, scope) in [("c-1", ""), ("c-1", "openid email"), ("svc|1", "orders")] {
         let token = token(sub, scope);
         for path in ["/v1/orders", "/v1/orders/x", "/v1/tasks/1", "/v1/products/p-1"] {
-            let reply = get(&shop, path, &token).await;
+            let reply = get(&harness, path, &token).await;
             assert_eq!((reply.status.as_u16(), reply.code()), (403, "forbidden"), "{path}");
             assert_eq!(
                 reply.header("www-authenticate"),
@@ -262,11 +264,11 @@ async fn a_token_without_our_scope_is_forbidden_everything() {
 
 #[tokio::test]
 async fn a_customer_sees_own_orders_and_others_do_not_exist() {
-    let shop = guarded_shop();
-    let (id, theirs) = (order_of(&shop, "c-1").await, order_of(&shop, "c-2").await);
+    let harness = guarded();
+    let (id, theirs) = (order_of(&harness, "c-1").await, order_of(&harness, "c-2").await);
     let own = token("c-1", "orders");
     let ids = async |path: &str, token: &str| {
-        let page = get(&shop, path, token).await;
+        let page = get(&harness, path, token).await;
         assert_eq!(page.status, 200, "{}", page.json);
         let items = page.json["items"].as_array().unwrap().clone();
         items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -279,22 +281,22 @@ async fn a_customer_sees_own_orders_and_others_do_not_exist() {
 
     let path = format!("/v1/orders/{theirs}");
     for (token, status) in [(&own, 404), (&all, 200)] {
-        assert_eq!(get(&shop, &path, token).await.status, status);
+        assert_eq!(get(&harness, &path, token).await.status, status);
     }
     for action in ["confirm", "cancel", "refund"] {
-        let reply = post(&shop, &format!("{path}/{action}"), &own, &json!({})).await;
+        let reply = post(&harness, &format!("{path}/{action}"), &own, &json!({})).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (404, "order_not_found"), "{action}");
     }
-    assert_eq!(get(&shop, &path, &all).await.json["status"], "new");
+    assert_eq!(get(&harness, &path, &all).await.json["status"], "new");
 }
 
 #[tokio::test]
 async fn anothers_task_does_not_exist() {
-    let shop = guarded_shop();
-    let id = order_of(&shop, "c-2").await;
+    let harness = guarded();
+    let id = order_of(&harness, "c-2").await;
     let bearer = format!("Bearer {}", token("c-2", "orders"));
     let headers = [("authorization", bearer.as_str()), ("prefer", "respond-async")];
-    let queued = shop.act(&format!("/v1/orders/{id}/confirm"), &headers).await;
+    let queued = harness.act(&format!("/v1/orders/{id}/confirm"), &headers).await;
     assert_eq!(queued.status, 202, "{}", queued.json);
     let path = queued.header("location").to_owned();
     for (token, status) in [
@@ -302,35 +304,35 @@ async fn anothers_task_does_not_exist() {
         (token("c-2", "orders"), 200),
         (token("support", "orders:any"), 200),
     ] {
-        assert_eq!(get(&shop, &path, &token).await.status, status);
+        assert_eq!(get(&harness, &path, &token).await.status, status);
         let waiting = format!("{path}?wait=0");
-        assert_eq!(get(&shop, &waiting, &token).await.status, status);
+        assert_eq!(get(&harness, &waiting, &token).await.status, status);
     }
 }
 
 #[tokio::test]
 async fn nobody_orders_or_asks_hints_for_somebody_else() {
-    let shop = guarded_shop();
+    let harness = guarded();
     let stranger = token("c-9", "orders");
-    let reply = post(&shop, "/v1/orders", &stranger, &one_item()).await;
+    let reply = post(&harness, "/v1/orders", &stranger, &one_item()).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (403, "forbidden"));
     let hints = "/v1/customers/c-1/recommendations";
-    assert_eq!(get(&shop, hints, &stranger).await.code(), "forbidden");
-    assert_eq!(get(&shop, hints, &token("c-1", "orders")).await.status, 200);
+    assert_eq!(get(&harness, hints, &stranger).await.code(), "forbidden");
+    assert_eq!(get(&harness, hints, &token("c-1", "orders")).await.status, 200);
     let support = token("support", "orders:any");
-    assert_eq!(get(&shop, hints, &support).await.status, 200);
-    assert_eq!(post(&shop, "/v1/orders", &support, &one_item()).await.status, 201);
+    assert_eq!(get(&harness, hints, &support).await.status, 200);
+    assert_eq!(post(&harness, "/v1/orders", &support, &one_item()).await.status, 201);
 }
 
 #[tokio::test]
 async fn an_idempotency_key_is_its_owners() {
-    let shop = guarded_shop();
+    let harness = guarded();
     let place = async |sub: &str, scope: &str| {
         let mut body = one_item();
         body["customer_id"] = json!("c-1");
         let bearer = format!("Bearer {}", token(sub, scope));
         let headers = [("authorization", bearer.as_str()), ("idempotency-key", "k-1")];
-        shop.post_with("/v1/orders", &body, &headers).await
+        harness.post_with("/v1/orders", &body, &headers).await
     };
     let first = place("c-1", "orders").await;
     assert_eq!(first.status, 201, "{}", first.json);
@@ -344,15 +346,15 @@ async fn an_idempotency_key_is_its_owners() {
 
 #[tokio::test]
 async fn who_is_refused_does_no_work() {
-    let shop = guarded_shop();
+    let harness = guarded();
     let garbage = json!({"nonsense": true});
     for (headers, status) in
         [(vec![], 401), (vec![("authorization", format!("Bearer {}", token("c-1", "")))], 403)]
     {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let reply = shop.post_with("/v1/orders?x=1", &garbage, &headers).await;
+        let reply = harness.post_with("/v1/orders?x=1", &garbage, &headers).await;
         assert_eq!(reply.status, status);
-        assert_eq!(shop.get_with("/v1/products/p-1", &headers).await.status, status);
+        assert_eq!(harness.get_with("/v1/products/p-1", &headers).await.status, status);
     }
-    assert!(shop.catalog.calls.lock().unwrap().is_empty());
+    assert!(harness.catalog.calls.lock().unwrap().is_empty());
 }

@@ -49,18 +49,18 @@ pub fn priced(id: &str, kopecks: i64) -> Answer {
 }
 
 #[derive(Debug)]
-pub struct Hand(AtomicI64);
+pub struct ManualClock(AtomicI64);
 
-impl WallClock for Hand {
+impl WallClock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.load(Ordering::SeqCst))
     }
 }
 
 #[derive(Debug, Default)]
-struct Heard(Mutex<Vec<Event>>);
+struct RecordingEvents(Mutex<Vec<Event>>);
 
-impl Events for Heard {
+impl Events for RecordingEvents {
     fn record(&self, event: &Event) {
         self.0.lock().unwrap().push(event.clone());
     }
@@ -69,8 +69,8 @@ impl Events for Heard {
 pub struct Instance {
     pub partner: StubPartner,
     pub adapter: Arc<CatalogAdapter>,
-    hand: Arc<Hand>,
-    events: Arc<Heard>,
+    manual_clock: Arc<ManualClock>,
+    events: Arc<RecordingEvents>,
 }
 
 impl Instance {
@@ -100,12 +100,12 @@ impl Instance {
         let url = CacheUrl::parse(redis).unwrap();
         config.shared = Some(RemoteCacheConfig { url, patience });
         adjust(&mut config);
-        let (hand, events) =
-            (Arc::new(Hand(AtomicI64::new(NOW.micros()))), Arc::<Heard>::default());
-        let (clock, observer) = (Arc::clone(&hand) as _, Arc::new(Silent));
+        let manual_clock = Arc::new(ManualClock(AtomicI64::new(NOW.micros())));
+        let events = Arc::<RecordingEvents>::default();
+        let (clock, observer) = (Arc::clone(&manual_clock) as _, Arc::new(Silent));
         let heard = Arc::clone(&events) as _;
         let adapter = CatalogAdapter::new(config, Clock::tokio(), clock, observer, heard).unwrap();
-        Self { partner, adapter: Arc::new(adapter), hand, events }
+        Self { partner, adapter: Arc::new(adapter), manual_clock, events }
     }
 
     /// The same, connected.
@@ -129,7 +129,7 @@ impl Instance {
 
     /// Sets this instance's wall clock, and no other's.
     pub fn set_clock(&self, seconds: i64) {
-        self.hand.0.store(NOW.micros() + seconds * 1_000_000, Ordering::SeqCst);
+        self.manual_clock.0.store(NOW.micros() + seconds * 1_000_000, Ordering::SeqCst);
     }
 
     pub async fn read(&self, id: &str) -> Result<Offer, CatalogError> {

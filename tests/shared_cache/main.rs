@@ -7,8 +7,8 @@
 #[path = "../stub_partner/mod.rs"]
 mod stub_partner;
 
-mod cable;
 mod instance;
 mod nonsense;
 mod outages;
+mod proxy;
 mod sharing;

@@ -1,7 +1,7 @@
 //! A Redis that is away costs nobody anything, and comes back by itself.
 
-use crate::cable::{Cable, Wire};
 use crate::instance::{Instance, priced, product, redis};
+use crate::proxy::{Link, Proxy};
 use crate::stub_partner::Answer;
 use order_service::adapters::outbound::remote_cache::RemoteCacheConfig;
 use order_service::core::ports::catalog::CatalogError;
@@ -61,13 +61,13 @@ async fn without_a_redis_the_memory_goes_on_alone_and_one_line_says_so() {
 #[tokio::test]
 async fn a_redis_that_falls_silent_is_waited_for_once_and_not_again() {
     let Some(redis) = redis() else { return };
-    let cable = Cable::to(&redis, Wire::Whole).await;
+    let proxy = Proxy::to(&redis, Link::Up).await;
     let ids: Vec<_> = (0..4).map(|_| product()).collect();
     let script = ids.iter().map(|id| priced(id, 1));
     let patience = RemoteCacheConfig::PATIENCE;
-    let instance = Instance::patient(&cable.url, patience, script).await;
+    let instance = Instance::patient(&proxy.url, patience, script).await;
     instance.until_connected().await;
-    cable.set(Wire::Dead);
+    proxy.set(Link::Silent);
     let began = Instant::now();
     instance.read(&ids[0]).await.unwrap();
     let waited = began.elapsed();
@@ -79,7 +79,7 @@ async fn a_redis_that_falls_silent_is_waited_for_once_and_not_again() {
     assert!(began.elapsed() < patience + 2 * SLACK, "{:?}", began.elapsed());
 
     // The dead connection is not waited for: a new one is made as soon as there can be one.
-    cable.set(Wire::Whole);
+    proxy.set(Link::Up);
     instance.until_connected().await;
     instance.read(&ids[3]).await.unwrap();
     let other = Instance::connected(&redis, []).await;
@@ -90,19 +90,19 @@ async fn a_redis_that_falls_silent_is_waited_for_once_and_not_again() {
 async fn a_redis_that_comes_late_or_again_is_used_by_itself() {
     let Some(redis) = redis() else { return };
     let (log, _guard) = Log::listen();
-    let cable = Cable::to(&redis, Wire::Cut).await;
+    let proxy = Proxy::to(&redis, Link::Closed).await;
     let (early, late) = (product(), product());
     let none = || Answer::Status(404);
     let script = [priced(&early, 1), none(), none(), priced(&late, 2)];
-    let instance = Instance::new(&cable.url, script).await;
+    let instance = Instance::new(&proxy.url, script).await;
     instance.read(&early).await.unwrap();
     for _ in 0..2 {
-        cable.set(Wire::Whole);
+        proxy.set(Link::Up);
         instance.until_connected().await;
-        cable.set(Wire::Cut);
+        proxy.set(Link::Closed);
         assert_eq!(instance.read(&product()).await, Err(CatalogError::NotFound));
     }
-    cable.set(Wire::Whole);
+    proxy.set(Link::Up);
     instance.until_connected().await;
     instance.read(&late).await.unwrap();
     let text = log.text();

@@ -1,6 +1,6 @@
 //! A collector of spans: takes what the service exports over OTLP/HTTP and hands it out by name.
 
-use crate::service::PATIENCE;
+use crate::harness::PATIENCE;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;

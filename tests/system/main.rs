@@ -8,9 +8,9 @@ mod metrics_page;
 
 mod collector;
 mod deaths;
+mod harness;
 mod journey;
 mod metrics;
 mod outages;
-mod service;
 mod spans;
 mod tokens;

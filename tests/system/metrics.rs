@@ -1,20 +1,20 @@
 //! What a scrape shows of an instance that has just begun.
 
+use crate::harness::Harness;
 use crate::metrics_page::Scrape;
-use crate::service::World;
 
 /// More would be a label that nobody bounded.
 const MOST_SERIES: usize = 3_000;
 
-async fn scrape(world: &World) -> Scrape {
-    let page = world.http.get(format!("{}/metrics", world.admin)).send().await.unwrap();
+async fn scrape(harness: &Harness) -> Scrape {
+    let page = harness.http.get(format!("{}/metrics", harness.admin)).send().await.unwrap();
     Scrape::read(&page.text().await.unwrap())
 }
 
 #[tokio::test]
 async fn every_family_is_there_before_anything_happened() {
-    let world = World::new().await;
-    let scrape = scrape(&world).await;
+    let harness = Harness::new().await;
+    let scrape = scrape(&harness).await;
     scrape.assert_as_told();
     for series in [
         r#"http_requests_total{method="POST",path="/v1/orders/{id}/confirm",status_class="5xx"}"#,
@@ -35,14 +35,14 @@ async fn every_family_is_there_before_anything_happened() {
 
 #[tokio::test]
 async fn who_asks_for_openmetrics_is_led_from_a_bucket_to_a_trace() {
-    let world = World::new().await;
+    let harness = Harness::new().await;
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-    let order = world.place().await;
-    let confirm = world.http.post(format!("{}/v1/orders/{order}/confirm", world.api));
+    let order = harness.place().await;
+    let confirm = harness.http.post(format!("{}/v1/orders/{order}/confirm", harness.api));
     let confirm = confirm.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"));
     assert_eq!(confirm.send().await.unwrap().status(), 200);
     let wish = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
-    let page = world.http.get(format!("{}/metrics", world.admin)).header("accept", wish);
+    let page = harness.http.get(format!("{}/metrics", harness.admin)).header("accept", wish);
     let page = page.send().await.unwrap();
     let told = page.headers()["content-type"].to_str().unwrap().to_owned();
     assert!(told.starts_with("application/openmetrics-text; version=1.0.0"), "{told}");

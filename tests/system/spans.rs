@@ -1,7 +1,7 @@
 //! The traces that a collector gets: joined to the client's, known to the partners, whole.
 
 use crate::collector::{Collector, attribute, hex};
-use crate::service::{Reply, World};
+use crate::harness::{Harness, Reply};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
@@ -11,18 +11,18 @@ use serde_json::json;
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CLIENT: &str = "00f067aa0ba902b7";
 
-async fn traced() -> (World, Collector) {
-    let (mut world, collector) = (World::asleep().await, Collector::start().await);
-    world.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
-    world.set("OTEL_BSP_SCHEDULE_DELAY", "20");
-    world.start(&[]).await;
-    (world, collector)
+async fn traced() -> (Harness, Collector) {
+    let (mut harness, collector) = (Harness::without_instance().await, Collector::start().await);
+    harness.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    harness.set("OTEL_BSP_SCHEDULE_DELAY", "20");
+    harness.start(&[]).await;
+    (harness, collector)
 }
 
-async fn confirm_traced(world: &World, order: &str) -> Reply {
-    let url = format!("{}/v1/orders/{order}/confirm", world.api);
+async fn confirm_traced(harness: &Harness, order: &str) -> Reply {
+    let url = format!("{}/v1/orders/{order}/confirm", harness.api);
     let traceparent = format!("00-{TRACE}-{CLIENT}-01");
-    let sent = world.http.post(url).header("traceparent", traceparent).send().await.unwrap();
+    let sent = harness.http.post(url).header("traceparent", traceparent).send().await.unwrap();
     let (status, headers) = (sent.status().as_u16(), sent.headers().clone());
     let body = serde_json::from_str(&sent.text().await.unwrap()).unwrap();
     Reply { status, headers, body }
@@ -39,9 +39,9 @@ fn event<'a>(span: &'a Span, name: &str) -> &'a str {
 
 #[tokio::test]
 async fn a_trace_goes_from_the_client_through_us_to_the_partner() {
-    let (world, collector) = traced().await;
-    let order = world.place().await;
-    assert_eq!(confirm_traced(&world, &order).await.status, 200);
+    let (harness, collector) = traced().await;
+    let order = harness.place().await;
+    assert_eq!(confirm_traced(&harness, &order).await.status, 200);
 
     let server = collector.span("POST /v1/orders/{id}/confirm", Some(TRACE)).await;
     assert_eq!(hex(&server.parent_span_id), CLIENT);
@@ -80,7 +80,7 @@ async fn a_trace_goes_from_the_client_through_us_to_the_partner() {
     assert_eq!(client.kind(), SpanKind::Client);
     assert!(attribute(&client, "url.full").ends_with("/register.do"));
 
-    let told = world.partners.calls(PartnerName::Sber);
+    let told = harness.partners.calls(PartnerName::Sber);
     let told = told.iter().find(|call| call.operation == "register.do").unwrap();
     let name = format!("00-{TRACE}-{}-01", hex(&client.span_id));
     assert_eq!(told.traceparent.as_deref(), Some(name.as_str()), "the partner knows our span");
@@ -91,12 +91,12 @@ async fn a_trace_goes_from_the_client_through_us_to_the_partner() {
 
 #[tokio::test]
 async fn a_task_is_a_trace_of_its_own_that_leads_back_to_its_request() {
-    let (world, collector) = traced().await;
+    let (harness, collector) = traced().await;
     for partner in [PartnerName::Sber, PartnerName::Odnakassa] {
-        world.partners.set_mode(partner, Mood::Down).await;
+        harness.partners.set_mode(partner, Mood::Down).await;
     }
-    let order = world.place().await;
-    let queued = confirm_traced(&world, &order).await;
+    let order = harness.place().await;
+    let queued = confirm_traced(&harness, &order).await;
     assert_eq!(queued.status, 202, "{}", queued.body);
     let use_case = collector.span("ConfirmOrder", Some(TRACE)).await;
     event(&use_case, "fallback");
@@ -120,13 +120,13 @@ async fn a_task_is_a_trace_of_its_own_that_leads_back_to_its_request() {
 
 #[tokio::test]
 async fn a_refusal_is_an_event_and_an_error_of_the_adapters_span() {
-    let (world, collector) = traced().await;
-    let order = world.place().await;
-    let url = format!("{}/admin/systems/sber/breaker", world.admin);
-    let forced = world.http.put(url).header("content-type", "application/json");
+    let (harness, collector) = traced().await;
+    let order = harness.place().await;
+    let url = format!("{}/admin/systems/sber/breaker", harness.admin);
+    let forced = harness.http.put(url).header("content-type", "application/json");
     let forced = forced.body(json!({"mode": "forced_open"}).to_string()).send().await.unwrap();
     assert!(forced.status().is_success());
-    assert_eq!(confirm_traced(&world, &order).await.status, 200);
+    assert_eq!(confirm_traced(&harness, &order).await.status, 200);
     let adapter = collector.span("SberAdapter.Register", Some(TRACE)).await;
     event(&adapter, "circuit_breaker.rejected");
     assert_eq!(attribute(&adapter, "circuit_breaker.state"), "open");
@@ -138,11 +138,11 @@ async fn a_refusal_is_an_event_and_an_error_of_the_adapters_span() {
 
 #[tokio::test]
 async fn each_retry_is_an_event_and_a_span_that_says_its_number() {
-    let (world, collector) = traced().await;
-    world.partners.set_mode(PartnerName::Catalog, Mood::Error500).await;
-    let url = format!("{}/v1/products/p-1", world.api);
+    let (harness, collector) = traced().await;
+    harness.partners.set_mode(PartnerName::Catalog, Mood::Error500).await;
+    let url = format!("{}/v1/products/p-1", harness.api);
     let traceparent = format!("00-{TRACE}-{CLIENT}-01");
-    let failed = world.http.get(url).header("traceparent", traceparent).send().await.unwrap();
+    let failed = harness.http.get(url).header("traceparent", traceparent).send().await.unwrap();
     assert_eq!(failed.status(), 503);
     let server = collector.span("GET /v1/products/{id}", Some(TRACE)).await;
     assert_eq!(server.status.as_ref().unwrap().code(), StatusCode::Error);
@@ -160,20 +160,20 @@ async fn each_retry_is_an_event_and_a_span_that_says_its_number() {
 
 #[tokio::test]
 async fn a_call_that_finds_no_place_is_an_event() {
-    let (mut world, collector) = (World::asleep().await, Collector::start().await);
-    world.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
-    world.set("OTEL_BSP_SCHEDULE_DELAY", "20");
-    world.set("SBER_MAX_CONCURRENT", "1");
-    world.set("SBER_MAX_QUEUE", "0");
-    world.start(&[]).await;
-    world.partners.set_mode(PartnerName::Sber, Mood::Hang).await;
-    let (first, second) = (world.place().await, world.place().await);
-    let hanging = world.confirm(&first);
+    let (mut harness, collector) = (Harness::without_instance().await, Collector::start().await);
+    harness.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    harness.set("OTEL_BSP_SCHEDULE_DELAY", "20");
+    harness.set("SBER_MAX_CONCURRENT", "1");
+    harness.set("SBER_MAX_QUEUE", "0");
+    harness.start(&[]).await;
+    harness.partners.set_mode(PartnerName::Sber, Mood::Hang).await;
+    let (first, second) = (harness.place().await, harness.place().await);
+    let hanging = harness.confirm(&first);
     let refused = async {
-        while world.partners.call_totals(PartnerName::Sber).in_flight == 0 {
+        while harness.partners.call_totals(PartnerName::Sber).in_flight == 0 {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
-        confirm_traced(&world, &second).await
+        confirm_traced(&harness, &second).await
     };
     let (_, refused) = tokio::join!(hanging, refused);
     assert_eq!((refused.status, &refused.body["provider"]), (200, &json!("odnakassa")));
@@ -184,15 +184,15 @@ async fn a_call_that_finds_no_place_is_an_event() {
 
 #[tokio::test]
 async fn who_samples_nothing_tells_the_partners_so() {
-    let (mut world, collector) = (World::asleep().await, Collector::start().await);
-    world.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
-    world.set("OTEL_TRACES_SAMPLER", "always_off");
-    world.start(&[]).await;
-    let order = world.place().await;
-    let confirmed = world.confirm(&order).await;
+    let (mut harness, collector) = (Harness::without_instance().await, Collector::start().await);
+    harness.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    harness.set("OTEL_TRACES_SAMPLER", "always_off");
+    harness.start(&[]).await;
+    let order = harness.place().await;
+    let confirmed = harness.confirm(&order).await;
     assert_eq!(confirmed.status, 200, "{}", confirmed.body);
     let trace = confirmed.headers["x-request-id"].to_str().unwrap();
-    let told = world.partners.calls(PartnerName::Sber);
+    let told = harness.partners.calls(PartnerName::Sber);
     let told = told.iter().find(|call| call.operation == "register.do").unwrap();
     let told = told.traceparent.as_deref().unwrap();
     assert!(told.starts_with(&format!("00-{trace}-")) && told.ends_with("-00"), "{told}");

@@ -1,4 +1,4 @@
-use crate::service::{PATIENCE, World};
+use crate::harness::{Harness, PATIENCE};
 use jsonwebtoken::{EncodingKey, Header, encode};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -22,8 +22,8 @@ fn token(key: usize, sub: &str, aud: &str) -> String {
     encode(&header, &claims, &EncodingKey::from_secret(secret.as_bytes()).unwrap()).unwrap()
 }
 
-async fn get(world: &World, path: &str, token: &str) -> u16 {
-    let request = world.http.get(format!("{}{path}", world.api)).bearer_auth(token);
+async fn get(harness: &Harness, path: &str, token: &str) -> u16 {
+    let request = harness.http.get(format!("{}{path}", harness.api)).bearer_auth(token);
     request.send().await.unwrap().status().as_u16()
 }
 
@@ -32,28 +32,28 @@ async fn keys_are_changed_under_a_running_service() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("jwks.json");
     std::fs::write(&file, set(&[0])).unwrap();
-    let mut world = World::asleep().await;
-    world.set("AUTH_MODE", "jwt");
-    world.set("AUTH_JWKS_FILE", file.to_str().unwrap());
-    world.set("AUTH_JWT_AUDIENCE", "orders-api");
-    world.start(&[]).await;
+    let mut harness = Harness::without_instance().await;
+    harness.set("AUTH_MODE", "jwt");
+    harness.set("AUTH_JWKS_FILE", file.to_str().unwrap());
+    harness.set("AUTH_JWT_AUDIENCE", "orders-api");
+    harness.start(&[]).await;
 
     let (old, new) = (token(0, "c-1", "orders-api"), token(1, "c-1", "orders-api"));
-    assert_eq!(world.get("/v1/orders").await.status, 401);
-    assert_eq!(get(&world, "/v1/orders", &token(0, "c-1", "another")).await, 401);
-    assert_eq!(get(&world, "/v1/orders", &old).await, 200);
-    assert_eq!(get(&world, "/v1/orders", &new).await, 401);
-    assert_eq!(get(&world, "/v1/customers/c-1/recommendations", &old).await, 200);
-    assert_eq!(get(&world, "/v1/customers/c-2/recommendations", &old).await, 403);
+    assert_eq!(harness.get("/v1/orders").await.status, 401);
+    assert_eq!(get(&harness, "/v1/orders", &token(0, "c-1", "another")).await, 401);
+    assert_eq!(get(&harness, "/v1/orders", &old).await, 200);
+    assert_eq!(get(&harness, "/v1/orders", &new).await, 401);
+    assert_eq!(get(&harness, "/v1/customers/c-1/recommendations", &old).await, 200);
+    assert_eq!(get(&harness, "/v1/customers/c-2/recommendations", &old).await, 403);
 
     std::fs::write(&file, set(&[1])).unwrap();
     let end = Instant::now() + PATIENCE;
-    while get(&world, "/v1/orders", &new).await != 200 {
-        assert!(Instant::now() < end, "the new key is not in force: {}", world.log());
+    while get(&harness, "/v1/orders", &new).await != 200 {
+        assert!(Instant::now() < end, "the new key is not in force: {}", harness.log());
         sleep(std::time::Duration::from_millis(50)).await;
     }
-    assert_eq!(get(&world, "/v1/orders", &old).await, 401);
-    let signs_are_enough = world.post("/v1/webhooks/odnakassa", json!({})).await;
+    assert_eq!(get(&harness, "/v1/orders", &old).await, 401);
+    let signs_are_enough = harness.post("/v1/webhooks/odnakassa", json!({})).await;
     assert_eq!(signs_are_enough.body["code"], "signature_invalid");
-    assert_eq!(world.stop().await, Some(0));
+    assert_eq!(harness.stop().await, Some(0));
 }

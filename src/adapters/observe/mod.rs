@@ -1,6 +1,6 @@
-//! What adapters tell each other and the operator: the systems outside and their guards, the traffic at
-//! the door, metrics and spans, and what is asked of the database for them. Nothing here decides about an
-//! order.
+//! What adapters tell each other and the operator: the systems outside and their guards, the requests
+//! that come in, metrics and spans, and what is asked of the database for them. Nothing here decides
+//! about an order.
 
 pub mod metrics;
 pub mod spans;

@@ -1,16 +1,16 @@
-//! Who counts what comes in at the door: the HTTP adapter tells, the metrics adapter listens.
+//! Requests to be counted: the HTTP adapter tells, the metrics adapter listens.
 
 use std::fmt;
 use std::time::Duration;
 
 pub trait Traffic: Send + Sync + fmt::Debug {
-    /// A request was let in. Exactly one `ended` follows, also when the client hung up or the
+    /// A request came in. Exactly one `ended` follows, also when the client hung up or the
     /// handler panicked.
     fn began(&self, method: &'static str);
 
     fn ended(&self, request: &ServedRequest<'_>);
 
-    /// A request was refused at the door; `ended` follows all the same.
+    /// A request was refused unserved; `ended` follows all the same.
     fn shed(&self, reason: ShedReason);
 
     /// What a readiness check just found.

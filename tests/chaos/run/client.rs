@@ -1,8 +1,8 @@
 //! A client: places orders and comes back to them, asks twice, hangs up, and goes to whichever
 //! instance it likes.
 
-use super::errand::{Errand, Refund, RefundAnswer, Reply};
-use super::stage::Stage;
+use super::client_session::{ClientSession, Refund, RefundAnswer, Reply};
+use super::harness::Harness;
 use super::trouble::pause;
 use fastrand::Rng;
 use reqwest::Method;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Older errands are left alone until the end.
+/// Older sessions are left alone until the end.
 const IN_HAND: usize = 12;
 const TRIES: usize = 5;
 
 pub struct Client {
     number: usize,
-    stage: Arc<Stage>,
+    harness: Arc<Harness>,
     rng: Rng,
-    errands: Vec<Errand>,
+    sessions: Vec<ClientSession>,
 }
 
 /// A request, still to be addressed.
@@ -42,47 +42,47 @@ impl<'a> Ask<'a> {
 }
 
 impl Client {
-    pub fn new(number: usize, stage: Arc<Stage>, rng: Rng) -> Self {
-        Self { number, stage, rng, errands: vec![] }
+    pub fn new(number: usize, harness: Arc<Harness>, rng: Rng) -> Self {
+        Self { number, harness, rng, sessions: vec![] }
     }
 
-    pub async fn work(mut self) -> Vec<Errand> {
-        while pause(&Arc::clone(&self.stage), &mut self.rng, 0..40).await {
-            if self.errands.is_empty() || self.rng.u8(..3) == 0 {
-                let customer = format!("chaos-{}-{}", self.number, self.errands.len());
-                let errand = Errand::new(customer, self.rng.u8(1..20), self.rng.u8(1..4));
-                self.errands.push(errand);
-                self.buy(self.errands.len() - 1).await;
+    pub async fn work(mut self) -> Vec<ClientSession> {
+        while pause(&Arc::clone(&self.harness), &mut self.rng, 0..40).await {
+            if self.sessions.is_empty() || self.rng.u8(..3) == 0 {
+                let customer = format!("chaos-{}-{}", self.number, self.sessions.len());
+                let session = ClientSession::new(customer, self.rng.u8(1..20), self.rng.u8(1..4));
+                self.sessions.push(session);
+                self.buy(self.sessions.len() - 1).await;
             } else {
-                let newest = self.errands.len();
+                let newest = self.sessions.len();
                 let at = self.rng.usize(newest.saturating_sub(IN_HAND)..newest);
                 self.come_back(at).await;
             }
         }
-        self.errands
+        self.sessions
     }
 
     /// As a shop does: until there is an answer, or for a while.
     async fn buy(&mut self, at: usize) {
         for _ in 0..TRIES {
             self.place(at).await;
-            if self.errands[at].placed.is_some() {
+            if self.sessions[at].placed.is_some() {
                 break;
             }
-            pause(&Arc::clone(&self.stage), &mut self.rng, 10..150).await;
+            pause(&Arc::clone(&self.harness), &mut self.rng, 10..150).await;
         }
         for _ in 0..TRIES {
             self.confirm(at).await;
-            let errand = &self.errands[at];
-            if !(errand.forms.is_empty() && errand.tasks.is_empty()) {
+            let session = &self.sessions[at];
+            if !(session.forms.is_empty() && session.tasks.is_empty()) {
                 return;
             }
-            pause(&Arc::clone(&self.stage), &mut self.rng, 10..150).await;
+            pause(&Arc::clone(&self.harness), &mut self.rng, 10..150).await;
         }
     }
 
     async fn come_back(&mut self, at: usize) {
-        if self.errands[at].placed.is_none() {
+        if self.sessions[at].placed.is_none() {
             return self.place(at).await;
         }
         match self.rng.u8(..12) {
@@ -95,69 +95,69 @@ impl Client {
     }
 
     async fn place(&mut self, at: usize) {
-        let (key, wanted) = (self.errands[at].key.clone(), self.errands[at].wanted.clone());
+        let (key, wanted) = (self.sessions[at].key.clone(), self.sessions[at].wanted.clone());
         let ask = Ask { key: Some(&key), ..Ask::post("/v1/orders", &wanted) };
         for reply in self.ask_once_or_twice(ask).await {
-            self.errands[at].learn_placed(&self.stage, &reply);
+            self.sessions[at].record_placed(&self.harness, &reply);
         }
     }
 
     async fn confirm(&mut self, at: usize) {
-        let Some(path) = self.errands[at].path("/confirm") else { return };
+        let Some(path) = self.sessions[at].path("/confirm") else { return };
         let prefer = (self.rng.u8(..8) == 0).then_some("respond-async");
         let nothing = json!({});
         for reply in self.ask_once_or_twice(Ask { prefer, ..Ask::post(&path, &nothing) }).await {
-            if let Some(form) = self.errands[at].learn_confirmed(&reply) {
-                self.stage.forms.lock().unwrap().push(form);
+            if let Some(form) = self.sessions[at].record_confirmed(&reply) {
+                self.harness.forms.lock().unwrap().push(form);
             }
         }
     }
 
     async fn cancel(&mut self, at: usize) {
-        let Some(path) = self.errands[at].path("/cancel") else { return };
+        let Some(path) = self.sessions[at].path("/cancel") else { return };
         for reply in self.ask_once_or_twice(Ask::post(&path, &json!({}))).await {
-            self.errands[at].learn_task(&reply);
+            self.sessions[at].record_task(&reply);
         }
     }
 
     /// Of a paid order: the last refund once more, or another one.
     async fn refund(&mut self, at: usize) {
         let Some(order) = self.show(at).await else { return };
-        if order["status"] != "paid" && self.errands[at].refunds.is_empty() {
+        if order["status"] != "paid" && self.sessions[at].refunds.is_empty() {
             return;
         }
-        if self.errands[at].refunds.is_empty() || self.rng.u8(..3) == 0 {
-            let errand = &mut self.errands[at];
-            let key = format!("refund-{}-{}", errand.customer, errand.refunds.len());
+        if self.sessions[at].refunds.is_empty() || self.rng.u8(..3) == 0 {
+            let session = &mut self.sessions[at];
+            let key = format!("refund-{}-{}", session.customer, session.refunds.len());
             let amount = (self.rng.u8(..3) > 0).then(|| self.rng.i64(1..5_000));
-            errand.refunds.push(Refund { key, amount, answer: RefundAnswer::None });
+            session.refunds.push(Refund { key, amount, answer: RefundAnswer::None });
         }
-        let last = self.errands[at].refunds.len() - 1;
-        let Some(path) = self.errands[at].path("/refund") else { return };
-        let refund = &self.errands[at].refunds[last];
+        let last = self.sessions[at].refunds.len() - 1;
+        let Some(path) = self.sessions[at].path("/refund") else { return };
+        let refund = &self.sessions[at].refunds[last];
         let (key, body) = (refund.key.clone(), refund.body());
         for reply in
             self.ask_once_or_twice(Ask { key: Some(&key), ..Ask::post(&path, &body) }).await
         {
-            self.errands[at].learn_refunded(&self.stage, last, &reply);
+            self.sessions[at].record_refunded(&self.harness, last, &reply);
         }
     }
 
     async fn poll(&mut self, at: usize) {
-        let tasks = &self.errands[at].tasks;
+        let tasks = &self.sessions[at].tasks;
         let Some(task) = tasks.iter().find_map(|(id, end)| end.is_none().then_some(*id)) else {
             return;
         };
         let path = format!("/v1/tasks/{task}?wait=1s");
         if let Some(reply) = self.ask(&Ask::get(&path)).await {
-            self.errands[at].learn_polled(&self.stage, task, &reply);
+            self.sessions[at].record_polled(&self.harness, task, &reply);
         }
     }
 
     async fn show(&mut self, at: usize) -> Option<Value> {
-        let path = self.errands[at].path("")?;
+        let path = self.sessions[at].path("")?;
         let reply = self.ask(&Ask::get(&path)).await?;
-        self.errands[at].learn_shown(&self.stage, &reply);
+        self.sessions[at].record_shown(&self.harness, &reply);
         Some(reply.body)
     }
 
@@ -178,14 +178,15 @@ impl Client {
 
     /// Which instance, and how long until we hang up.
     fn try_one(&mut self) -> (String, Duration) {
-        let api = self.rng.choice(&self.stage.apis).cloned().unwrap_or_default();
+        let api = self.rng.choice(&self.harness.apis).cloned().unwrap_or_default();
         let impatient = self.rng.u8(..12) == 0;
         let millis = if impatient { self.rng.u64(1..60) } else { 20_000 };
         (api, Duration::from_millis(millis))
     }
 
     async fn send(&self, ask: &Ask<'_>, (api, patience): (String, Duration)) -> Option<Reply> {
-        let mut request = self.stage.http.request(ask.method.clone(), format!("{api}{}", ask.path));
+        let mut request =
+            self.harness.http.request(ask.method.clone(), format!("{api}{}", ask.path));
         if let Some(key) = ask.key {
             request = request.header("idempotency-key", key);
         }
@@ -195,11 +196,11 @@ impl Client {
         if let Some(body) = ask.body {
             request = request.header("content-type", "application/json").body(body.to_string());
         }
-        Stage::bump(&self.stage.tally.requests);
+        Harness::bump(&self.harness.tally.requests);
         let reply = timeout(patience, read(request)).await.ok().flatten();
         match &reply {
-            None => Stage::bump(&self.stage.tally.unanswered),
-            Some(reply) if !expected(reply.status) => self.stage.complain(format!(
+            None => Harness::bump(&self.harness.tally.unanswered),
+            Some(reply) if !expected(reply.status) => self.harness.complain(format!(
                 "{} {} was answered {}: {}",
                 ask.method, ask.path, reply.status, reply.body
             )),

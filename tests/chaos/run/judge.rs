@@ -1,77 +1,77 @@
 //! The verdict: what clients were told against what the partners have. The numbers are those of the
 //! invariants of docs/reliability.md.
 
-use super::errand::{Errand, RefundAnswer};
+use super::client_session::{ClientSession, RefundAnswer};
 use super::faults::WRONG_AMOUNT;
+use super::harness::{Harness, MAX_CONCURRENT};
 use super::ledger::{Ledger, is_paid, life};
 use super::report::Report;
 use super::settle::{agrees, get};
-use super::stage::{MAX_CONCURRENT, Stage};
 use super::trouble::PAYMENT_PARTNERS;
 use order_service::core::domain::ids::OrderId;
 use order_service::sandbox::{CallRecord, OrderView, Outcome, PartnerName};
 use serde_json::Value;
 use std::collections::HashSet;
 
-pub async fn judge(stage: &Stage, errands: &[Errand], report: &mut Report) {
-    report.take_seen(std::mem::take(&mut *stage.seen.lock().unwrap()));
-    let ledger = Ledger::read(stage);
-    let ours: HashSet<_> = errands
+pub async fn judge(harness: &Harness, sessions: &[ClientSession], report: &mut Report) {
+    report.take_seen(std::mem::take(&mut *harness.seen.lock().unwrap()));
+    let ledger = Ledger::read(harness);
+    let ours: HashSet<_> = sessions
         .iter()
-        .filter_map(|errand| OrderId::parse(&errand.placed.as_ref()?.id))
+        .filter_map(|session| OrderId::parse(&session.placed.as_ref()?.id))
         .map(OrderId::to_base32)
         .collect();
     for number in ledger.orders().filter(|number| !ours.contains(*number)) {
         report.double.push(format!("{number} is registered for nobody"));
     }
-    for errand in errands {
-        one(stage, &ledger, errand, report).await;
+    for session in sessions {
+        one(harness, &ledger, session, report).await;
     }
     for partner in PAYMENT_PARTNERS {
-        let most = most_at_once(&stage.partners.calls(partner));
-        let limit = MAX_CONCURRENT * stage.apis.len();
+        let most = most_at_once(&harness.partners.calls(partner));
+        let limit = MAX_CONCURRENT * harness.apis.len();
         if most > limit {
             report.wrong.push(format!("I7: {most} calls at a time to {partner:?}, not {limit}"));
         }
     }
 }
 
-async fn one(stage: &Stage, ledger: &Ledger, errand: &Errand, report: &mut Report) {
-    let Some(placed) = &errand.placed else {
-        report.lost.push(format!("I2: key {} has no order", errand.key));
+async fn one(harness: &Harness, ledger: &Ledger, session: &ClientSession, report: &mut Report) {
+    let Some(placed) = &session.placed else {
+        report.lost.push(format!("I2: key {} has no order", session.key));
         return;
     };
-    let Some(order) = get(stage, &format!("/v1/orders/{}", placed.id)).await else {
+    let Some(order) = get(harness, &format!("/v1/orders/{}", placed.id)).await else {
         report.lost.push(format!("I2: {} cannot be read", placed.id));
         return;
     };
     let order = order.body;
     let known = ledger.of(&placed.id);
-    let about = || format!("{} at the partners: {known:#?}\n{errand:#?}\n{order:#}", placed.id);
-    if !errand.settled {
+    let about = || format!("{} at the partners: {known:#?}\n{session:#?}\n{order:#}", placed.id);
+    if !session.settled {
         report.lost.push(format!("I3: not settled: {}", about()));
     }
     if known.iter().filter(|(_, entry)| entry.live && !entry.foreign).count() > 1 {
         report.double.push(format!("I1: alive twice: {}", about()));
     }
-    if !agrees(errand, ledger, &order) {
+    if !agrees(session, ledger, &order) {
         report.wrong.push(format!("I5: the order and the ledger differ: {}", about()));
     }
-    forms(errand, known, report);
-    refunds(errand, known, &order, report);
-    let listed = get(stage, &format!("/v1/orders?customer_id={}", errand.customer)).await;
+    forms(session, known, report);
+    refunds(session, known, &order, report);
+    let listed = get(harness, &format!("/v1/orders?customer_id={}", session.customer)).await;
     let count = listed.and_then(|page| page.body["items"].as_array().map(Vec::len));
     if count != Some(1) {
-        report.double.push(format!("I9: key {} has {count:?} orders", errand.key));
+        report.double.push(format!("I9: key {} has {count:?} orders", session.key));
     }
 }
 
 /// I4: behind each form is this order's registration for exactly its amount; I1: and of two forms the
 /// one was dead before the other was born.
-fn forms(errand: &Errand, known: &[(PartnerName, OrderView)], report: &mut Report) {
-    let total = errand.placed.as_ref().map(|placed| placed.total);
+fn forms(session: &ClientSession, known: &[(PartnerName, OrderView)], report: &mut Report) {
+    let total = session.placed.as_ref().map(|placed| placed.total);
     let mut lives = vec![];
-    for form in &errand.forms {
+    for form in &session.forms {
         let id = form.rsplit('/').next().unwrap_or_default();
         match known.iter().find(|(_, entry)| entry.id == id) {
             Some((_, entry)) if is_for(entry, total) => lives.push(life(entry)),
@@ -81,7 +81,7 @@ fn forms(errand: &Errand, known: &[(PartnerName, OrderView)], report: &mut Repor
     }
     lives.sort_unstable();
     if lives.windows(2).any(|two| two[0].1 > two[1].0) {
-        report.double.push(format!("I1: two forms at a time: {:?} {lives:?}", errand.forms));
+        report.double.push(format!("I1: two forms at a time: {:?} {lives:?}", session.forms));
     }
 }
 
@@ -91,16 +91,16 @@ fn is_for(entry: &OrderView, total: Option<i64>) -> bool {
 
 /// I9 and I6: one refund at the partner for each key that succeeded, the same sum, and the same shown.
 fn refunds(
-    errand: &Errand,
+    session: &ClientSession,
     known: &[(PartnerName, OrderView)],
     order: &Value,
     report: &mut Report,
 ) {
     let Some((_, paid)) = known.iter().find(|(_, entry)| is_paid(entry)) else { return };
-    let done = errand.refunds.iter().filter(|refund| refund.answer == RefundAnswer::Done);
+    let done = session.refunds.iter().filter(|refund| refund.answer == RefundAnswer::Done);
     let done: Vec<_> = done.collect();
-    let open = errand.refunds.iter().any(|refund| matches!(refund.answer, RefundAnswer::Task(_)));
-    let about = || format!("{:#?}\n{paid:#?}\n{order:#}", errand.refunds);
+    let open = session.refunds.iter().any(|refund| matches!(refund.answer, RefundAnswer::Task(_)));
+    let about = || format!("{:#?}\n{paid:#?}\n{order:#}", session.refunds);
     if done.len() != paid.refunds.len() && !open {
         report.double.push(format!("I9: as many refunds as keys: {}", about()));
     }

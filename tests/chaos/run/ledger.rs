@@ -1,6 +1,6 @@
 //! What both payment partners have, by order.
 
-use super::stage::Stage;
+use super::harness::Harness;
 use super::trouble::PAYMENT_PARTNERS;
 use order_service::core::domain::ids::OrderId;
 use order_service::sandbox::{OrderView, PartnerName, State};
@@ -10,10 +10,10 @@ use std::collections::HashMap;
 pub struct Ledger(HashMap<String, Vec<(PartnerName, OrderView)>>);
 
 impl Ledger {
-    pub fn read(stage: &Stage) -> Self {
+    pub fn read(harness: &Harness) -> Self {
         let mut all: HashMap<_, Vec<_>> = HashMap::new();
         for partner in PAYMENT_PARTNERS {
-            for entry in stage.partners.orders(partner) {
+            for entry in harness.partners.orders(partner) {
                 let (order, _sequence) = entry.order.number.rsplit_once('-').unwrap();
                 all.entry(order.to_owned()).or_default().push((partner, entry.order));
             }

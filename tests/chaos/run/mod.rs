@@ -6,8 +6,9 @@
 //! is the simulation's office; here everything is real.
 
 mod client;
-mod errand;
+mod client_session;
 mod faults;
+mod harness;
 mod instance;
 mod judge;
 mod ledger;
@@ -17,62 +18,61 @@ mod postgres;
 mod proxy;
 mod report;
 mod settle;
-mod stage;
 mod trouble;
 
+pub use harness::{Database, Plan};
 pub use report::Report;
-pub use stage::{Database, Plan};
 
 use client::Client;
-use errand::Errand;
+use client_session::ClientSession;
 use fastrand::Rng;
+use harness::Harness;
 use instance::Instance;
-use stage::Stage;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// `None`: there is no PostgreSQL here.
 pub async fn run(plan: &Plan) -> Option<Report> {
-    let (stage, instances) = stage::build(plan).await?;
+    let (harness, instances) = harness::build(plan).await?;
     let mut rng = Rng::with_seed(plan.seed);
     let mut report = Report::of(plan);
 
     let reapers: Vec<_> = instances
         .into_iter()
-        .map(|instance| tokio::spawn(trouble::reap(Arc::clone(&stage), rng.fork(), instance)))
+        .map(|instance| tokio::spawn(trouble::reap(Arc::clone(&harness), rng.fork(), instance)))
         .collect();
-    let breakers = trouble::begin(&stage, &mut rng, plan.storm);
-    let payers = tokio::spawn(payer::pay(Arc::clone(&stage), rng.fork()));
+    let breakers = trouble::begin(&harness, &mut rng, plan.storm);
+    let payers = tokio::spawn(payer::pay(Arc::clone(&harness), rng.fork()));
     let clients: Vec<_> = (0..plan.clients)
-        .map(|number| tokio::spawn(Client::new(number, Arc::clone(&stage), rng.fork()).work()))
+        .map(|number| tokio::spawn(Client::new(number, Arc::clone(&harness), rng.fork()).work()))
         .collect();
 
     sleep(plan.storm).await;
-    stage.storm.cancel();
-    let mut errands: Vec<Errand> = vec![];
+    harness.storm.cancel();
+    let mut sessions: Vec<ClientSession> = vec![];
     for client in clients {
-        errands.extend(client.await.unwrap());
+        sessions.extend(client.await.unwrap());
     }
     payers.await.unwrap();
     for breaker in breakers {
         breaker.await.unwrap();
     }
-    trouble::heal(&stage).await;
+    trouble::heal(&harness).await;
     let mut alive = vec![];
     for reaper in reapers {
         alive.push(reaper.await.unwrap());
     }
     let healed = Instant::now();
-    settle::until_quiet(&stage, &mut errands, patience(plan)).await;
+    settle::until_quiet(&harness, &mut sessions, patience(plan)).await;
     report.quiet_after = healed.elapsed();
-    settle::ask_again(&stage, &mut errands).await;
-    judge::judge(&stage, &errands, &mut report).await;
+    settle::ask_again(&harness, &mut sessions).await;
+    judge::judge(&harness, &sessions, &mut report).await;
     for instance in &alive {
         report.wrong.extend(instance.panics());
     }
-    report.count(&stage, &errands);
-    stop(stage, alive).await;
+    report.count(&harness, &sessions);
+    stop(harness, alive).await;
     Some(report)
 }
 
@@ -82,9 +82,9 @@ fn patience(plan: &Plan) -> Duration {
     Duration::from_secs(60) + (plan.storm * 2).min(Duration::from_secs(400))
 }
 
-async fn stop(stage: Arc<Stage>, alive: Vec<Instance>) {
+async fn stop(harness: Arc<Harness>, alive: Vec<Instance>) {
     for mut instance in alive {
         instance.kill().await;
     }
-    stage.database.end().await;
+    harness.database.end().await;
 }

@@ -1,8 +1,8 @@
 //! What a run came to.
 
-use super::errand::{Errand, RefundAnswer};
+use super::client_session::{ClientSession, RefundAnswer};
+use super::harness::{Harness, Plan};
 use super::ledger::Ledger;
-use super::stage::{Plan, Stage};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -49,14 +49,16 @@ impl Report {
         }
     }
 
-    pub fn count(&mut self, stage: &Stage, errands: &[Errand]) {
-        let tally = &stage.tally;
+    pub fn count(&mut self, harness: &Harness, sessions: &[ClientSession]) {
+        let tally = &harness.tally;
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed).to_string();
-        let sum = |part: fn(&Errand) -> usize| errands.iter().map(part).sum::<usize>().to_string();
-        let done = |errand: &Errand| {
-            errand.refunds.iter().filter(|refund| refund.answer == RefundAnswer::Done).count()
+        let sum = |part: fn(&ClientSession) -> usize| {
+            sessions.iter().map(part).sum::<usize>().to_string()
         };
-        let mut restarts = stage.restarts.lock().unwrap().clone();
+        let done = |session: &ClientSession| {
+            session.refunds.iter().filter(|refund| refund.answer == RefundAnswer::Done).count()
+        };
+        let mut restarts = harness.restarts.lock().unwrap().clone();
         restarts.sort_unstable();
         let nth = |place: usize| restarts.get(place).copied().unwrap_or_default();
         let (median, worst) = (nth(restarts.len() / 2), nth(restarts.len().saturating_sub(1)));
@@ -68,10 +70,10 @@ impl Report {
             ("moods and faults of partners", of(&tally.faults)),
             ("requests", of(&tally.requests)),
             ("of these without an answer", of(&tally.unanswered)),
-            ("orders (201)", sum(|errand| usize::from(errand.placed.is_some()))),
-            ("confirms with a form (200)", sum(|errand| errand.forms.len())),
-            ("tasks (202)", sum(|errand| errand.tasks.len())),
-            ("payments", Ledger::read(stage).payments().to_string()),
+            ("orders (201)", sum(|session| usize::from(session.placed.is_some()))),
+            ("confirms with a form (200)", sum(|session| session.forms.len())),
+            ("tasks (202)", sum(|session| session.tasks.len())),
+            ("payments", Ledger::read(harness).payments().to_string()),
             ("refunds", sum(done)),
             ("ready again after a death, median", format!("{median:.1?}")),
             ("ready again after a death, worst", format!("{worst:.1?}")),

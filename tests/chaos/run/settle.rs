@@ -1,9 +1,9 @@
 //! After the storm: everything that was promised is asked for until it has come, within bounded time.
 
 use super::client::read;
-use super::errand::{Errand, RefundAnswer, Reply};
+use super::client_session::{ClientSession, RefundAnswer, Reply};
+use super::harness::Harness;
 use super::ledger::{Ledger, is_paid};
-use super::stage::Stage;
 use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::Value;
@@ -12,70 +12,70 @@ use tokio::time::{Instant, sleep};
 
 const AT_ONCE: usize = 8;
 
-/// Ends when every errand is settled, or when patience ends; who is not settled then is judged as such.
-pub async fn until_quiet(stage: &Stage, errands: &mut [Errand], patience: Duration) {
+/// Ends when every session is settled, or when patience ends; who is not settled then is judged as such.
+pub async fn until_quiet(harness: &Harness, sessions: &mut [ClientSession], patience: Duration) {
     let end = Instant::now() + patience;
     loop {
-        let ledger = Ledger::read(stage);
-        let waiting = errands.iter_mut().filter(|errand| !errand.settled);
+        let ledger = Ledger::read(harness);
+        let waiting = sessions.iter_mut().filter(|session| !session.settled);
         stream::iter(waiting)
-            .for_each_concurrent(AT_ONCE, |errand| settle(stage, &ledger, errand))
+            .for_each_concurrent(AT_ONCE, |session| settle_session(harness, &ledger, session))
             .await;
-        if errands.iter().all(|errand| errand.settled) || Instant::now() > end {
+        if sessions.iter().all(|session| session.settled) || Instant::now() > end {
             return;
         }
         sleep(Duration::from_millis(100)).await;
     }
 }
 
-async fn settle(stage: &Stage, ledger: &Ledger, errand: &mut Errand) {
-    if let Some(reply) = post(stage, "/v1/orders", &errand.key, &errand.wanted).await {
-        errand.learn_placed(stage, &reply);
+async fn settle_session(harness: &Harness, ledger: &Ledger, session: &mut ClientSession) {
+    if let Some(reply) = post(harness, "/v1/orders", &session.key, &session.wanted).await {
+        session.record_placed(harness, &reply);
     }
-    finish_refunds(stage, errand).await;
-    let waiting: Vec<_> = errand.tasks.keys().copied().collect();
+    finish_refunds(harness, session).await;
+    let waiting: Vec<_> = session.tasks.keys().copied().collect();
     for task in waiting {
-        if let Some(reply) = get(stage, &format!("/v1/tasks/{task}")).await {
-            errand.learn_polled(stage, task, &reply);
+        if let Some(reply) = get(harness, &format!("/v1/tasks/{task}")).await {
+            session.record_polled(harness, task, &reply);
         }
     }
-    let Some(path) = errand.path("") else { return };
-    let Some(shown) = get(stage, &path).await else { return };
-    errand.learn_shown(stage, &shown);
-    let tasks_ended = errand.tasks.values().all(Option::is_some);
-    let refunds_ended = errand.refunds.iter().all(|refund| refund.is_over(errand));
-    errand.settled = tasks_ended && refunds_ended && agrees(errand, ledger, &shown.body);
+    let Some(path) = session.path("") else { return };
+    let Some(shown) = get(harness, &path).await else { return };
+    session.record_shown(harness, &shown);
+    let tasks_ended = session.tasks.values().all(Option::is_some);
+    let refunds_ended = session.refunds.iter().all(|refund| refund.is_over(session));
+    session.settled = tasks_ended && refunds_ended && agrees(session, ledger, &shown.body);
 }
 
-async fn finish_refunds(stage: &Stage, errand: &mut Errand) {
-    let Some(path) = errand.path("/refund") else { return };
-    for at in 0..errand.refunds.len() {
-        let refund = &errand.refunds[at];
+async fn finish_refunds(harness: &Harness, session: &mut ClientSession) {
+    let Some(path) = session.path("/refund") else { return };
+    for at in 0..session.refunds.len() {
+        let refund = &session.refunds[at];
         if matches!(refund.answer, RefundAnswer::None | RefundAnswer::Task(_)) {
             let (key, body) = (refund.key.clone(), refund.body());
-            if let Some(reply) = post(stage, &path, &key, &body).await {
-                errand.learn_refunded(stage, at, &reply);
+            if let Some(reply) = post(harness, &path, &key, &body).await {
+                session.record_refunded(harness, at, &reply);
             }
         }
     }
 }
 
 /// A key that has its answer has it for ever: every refund is asked for once more, of any instance.
-pub async fn ask_again(stage: &Stage, errands: &mut [Errand]) {
-    for errand in errands {
-        let Some(path) = errand.path("/refund") else { continue };
-        for at in 0..errand.refunds.len() {
-            let (key, body) = (errand.refunds[at].key.clone(), errand.refunds[at].body());
-            if let Some(reply) = post(stage, &path, &key, &body).await {
-                errand.learn_refunded(stage, at, &reply);
+pub async fn ask_again(harness: &Harness, sessions: &mut [ClientSession]) {
+    for session in sessions {
+        let Some(path) = session.path("/refund") else { continue };
+        for at in 0..session.refunds.len() {
+            let (key, body) = (session.refunds[at].key.clone(), session.refunds[at].body());
+            if let Some(reply) = post(harness, &path, &key, &body).await {
+                session.record_refunded(harness, at, &reply);
             }
         }
     }
 }
 
 /// Whether the service has heard of all that happened at the partners.
-pub fn agrees(errand: &Errand, ledger: &Ledger, order: &Value) -> bool {
-    let Some(placed) = &errand.placed else { return false };
+pub fn agrees(session: &ClientSession, ledger: &Ledger, order: &Value) -> bool {
+    let Some(placed) = &session.placed else { return false };
     let known = ledger.of(&placed.id);
     if known.iter().any(|(_, entry)| entry.amount != placed.total) {
         // The partner has another amount: that waits for a person.
@@ -91,29 +91,29 @@ pub fn agrees(errand: &Errand, ledger: &Ledger, order: &Value) -> bool {
     }
 }
 
-impl super::errand::Refund {
-    fn is_over(&self, errand: &Errand) -> bool {
+impl super::client_session::Refund {
+    fn is_over(&self, session: &ClientSession) -> bool {
         match self.answer {
             RefundAnswer::None => false,
             RefundAnswer::Done | RefundAnswer::Refused => true,
             RefundAnswer::Task(task) => {
-                errand.tasks.get(&task).is_some_and(|end| end.as_deref() == Some("review"))
+                session.tasks.get(&task).is_some_and(|end| end.as_deref() == Some("review"))
             }
         }
     }
 }
 
-pub async fn get(stage: &Stage, path: &str) -> Option<Reply> {
-    read(stage.http.get(format!("{}{path}", any(stage)))).await
+pub async fn get(harness: &Harness, path: &str) -> Option<Reply> {
+    read(harness.http.get(format!("{}{path}", any(harness)))).await
 }
 
-async fn post(stage: &Stage, path: &str, key: &str, body: &Value) -> Option<Reply> {
-    let request = stage.http.post(format!("{}{path}", any(stage)));
+async fn post(harness: &Harness, path: &str, key: &str, body: &Value) -> Option<Reply> {
+    let request = harness.http.post(format!("{}{path}", any(harness)));
     let request = request.header("idempotency-key", key).header("content-type", "application/json");
     read(request.body(body.to_string())).await
 }
 
 /// Every instance answers for all.
-fn any(stage: &Stage) -> &str {
-    &stage.apis[fastrand::usize(..stage.apis.len())]
+fn any(harness: &Harness) -> &str {
+    &harness.apis[fastrand::usize(..harness.apis.len())]
 }

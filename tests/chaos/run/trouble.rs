@@ -2,9 +2,9 @@
 //! database's wire and the hand at its switch.
 
 use super::faults::{callback_policy, fault, mood};
+use super::harness::{Harness, Store};
 use super::instance::Instance;
 use super::proxy::{Cut, Proxy};
-use super::stage::{Stage, Store};
 use fastrand::Rng;
 use order_service::sandbox::{CallbackPolicy, Mood, PartnerName};
 use std::sync::Arc;
@@ -15,81 +15,81 @@ use tokio::time::{Instant, sleep};
 pub const PAYMENT_PARTNERS: [PartnerName; 2] = [PartnerName::Sber, PartnerName::Odnakassa];
 
 /// A pause; `false` when the storm ended in it.
-pub async fn pause(stage: &Stage, rng: &mut Rng, millis: std::ops::Range<u64>) -> bool {
+pub async fn pause(harness: &Harness, rng: &mut Rng, millis: std::ops::Range<u64>) -> bool {
     let pause = Duration::from_millis(rng.u64(millis));
-    stage.storm.run_until_cancelled(sleep(pause)).await.is_some()
+    harness.storm.run_until_cancelled(sleep(pause)).await.is_some()
 }
 
 /// All but the reapers.
-pub fn begin(stage: &Arc<Stage>, rng: &mut Rng, storm: Duration) -> Vec<JoinHandle<()>> {
+pub fn begin(harness: &Arc<Harness>, rng: &mut Rng, storm: Duration) -> Vec<JoinHandle<()>> {
     let mut all = vec![];
     for partner in [PAYMENT_PARTNERS[0], PAYMENT_PARTNERS[1], PartnerName::Catalog] {
-        all.push(tokio::spawn(weather(Arc::clone(stage), rng.fork(), partner)));
+        all.push(tokio::spawn(weather(Arc::clone(harness), rng.fork(), partner)));
     }
-    all.push(tokio::spawn(post(Arc::clone(stage), rng.fork(), storm)));
-    if matches!(stage.database, Store::Postgres { .. }) {
-        all.push(tokio::spawn(cut_wires(Arc::clone(stage), rng.fork())));
-        all.push(tokio::spawn(switch_off(Arc::clone(stage), rng.fork())));
+    all.push(tokio::spawn(post(Arc::clone(harness), rng.fork(), storm)));
+    if matches!(harness.database, Store::Postgres { .. }) {
+        all.push(tokio::spawn(cut_wires(Arc::clone(harness), rng.fork())));
+        all.push(tokio::spawn(switch_off(Arc::clone(harness), rng.fork())));
     }
     all
 }
 
 /// Fair, then a mood or a scripted fault, then fair again.
-async fn weather(stage: Arc<Stage>, mut rng: Rng, partner: PartnerName) {
+async fn weather(harness: Arc<Harness>, mut rng: Rng, partner: PartnerName) {
     let pays = PAYMENT_PARTNERS.contains(&partner);
-    while pause(&stage, &mut rng, 50..800).await {
-        Stage::bump(&stage.tally.faults);
+    while pause(&harness, &mut rng, 50..800).await {
+        Harness::bump(&harness.tally.faults);
         if pays && rng.u8(..3) > 0 {
-            let id = stage.partners.add_fault(partner, fault(&mut rng, partner));
-            pause(&stage, &mut rng, 300..2_000).await;
-            stage.partners.remove_fault(partner, id);
+            let id = harness.partners.add_fault(partner, fault(&mut rng, partner));
+            pause(&harness, &mut rng, 300..2_000).await;
+            harness.partners.remove_fault(partner, id);
         } else {
-            stage.partners.set_mode(partner, mood(&mut rng, pays)).await;
-            pause(&stage, &mut rng, 100..1_500).await;
-            stage.partners.set_mode(partner, Mood::Ok).await;
+            harness.partners.set_mode(partner, mood(&mut rng, pays)).await;
+            pause(&harness, &mut rng, 100..1_500).await;
+            harness.partners.set_mode(partner, Mood::Ok).await;
         }
     }
 }
 
 /// Callbacks get lost, forged, late, repeated, and addressed to other instances.
-async fn post(stage: Arc<Stage>, mut rng: Rng, storm: Duration) {
+async fn post(harness: Arc<Harness>, mut rng: Rng, storm: Duration) {
     let began = Instant::now();
-    while pause(&stage, &mut rng, 200..1_000).await {
+    while pause(&harness, &mut rng, 200..1_000).await {
         let late = began.elapsed() > storm / 3;
-        stage.partners.set_callback_url(rng.choice(&stage.apis).map(String::as_str));
+        harness.partners.set_callback_url(rng.choice(&harness.apis).map(String::as_str));
         for partner in PAYMENT_PARTNERS {
-            stage.partners.set_callback_policy(partner, callback_policy(&mut rng, late));
+            harness.partners.set_callback_policy(partner, callback_policy(&mut rng, late));
         }
     }
 }
 
 /// Kills, stops and restarts one instance until the storm is over; then it runs.
-pub async fn reap(stage: Arc<Stage>, mut rng: Rng, mut instance: Instance) -> Instance {
-    while pause(&stage, &mut rng, 300..3_000).await {
+pub async fn reap(harness: Arc<Harness>, mut rng: Rng, mut instance: Instance) -> Instance {
+    while pause(&harness, &mut rng, 300..3_000).await {
         if rng.u8(..5) > 1 {
             instance.kill().await;
-            Stage::bump(&stage.tally.kills);
+            Harness::bump(&harness.tally.kills);
         } else {
             let ended = instance.term().await;
             if !ended.is_some_and(|status| status.success()) {
-                stage.complain(format!("{} ended by {ended:?} after SIGTERM", instance.name));
+                harness.complain(format!("{} ended by {ended:?} after SIGTERM", instance.name));
             }
-            Stage::bump(&stage.tally.terms);
+            Harness::bump(&harness.tally.terms);
         }
-        pause(&stage, &mut rng, 0..400).await;
+        pause(&harness, &mut rng, 0..400).await;
         let took = instance.start().await;
-        stage.restarts.lock().unwrap().push(took);
+        harness.restarts.lock().unwrap().push(took);
     }
     instance
 }
 
-async fn cut_wires(stage: Arc<Stage>, mut rng: Rng) {
-    let Store::Postgres { proxy, .. } = &stage.database else { return };
-    while pause(&stage, &mut rng, 200..1_500).await {
+async fn cut_wires(harness: Arc<Harness>, mut rng: Rng) {
+    let Store::Postgres { proxy, .. } = &harness.database else { return };
+    while pause(&harness, &mut rng, 200..1_500).await {
         proxy.cut(if rng.bool() { Cut::Before } else { Cut::After });
-        while !proxy.has_cut() && pause(&stage, &mut rng, 10..20).await {}
+        while !proxy.has_cut() && pause(&harness, &mut rng, 10..20).await {}
         if has_fallen(proxy) {
-            Stage::bump(&stage.tally.cuts);
+            Harness::bump(&harness.tally.cuts);
         }
     }
 }
@@ -101,19 +101,19 @@ fn has_fallen(proxy: &Proxy) -> bool {
     fallen
 }
 
-async fn switch_off(stage: Arc<Stage>, mut rng: Rng) {
-    let Store::Postgres { base, .. } = &stage.database else { return };
-    while pause(&stage, &mut rng, 3_000..9_000).await {
+async fn switch_off(harness: Arc<Harness>, mut rng: Rng) {
+    let Store::Postgres { base, .. } = &harness.database else { return };
+    while pause(&harness, &mut rng, 3_000..9_000).await {
         if !base.restart().await {
             return;
         }
-        Stage::bump(&stage.tally.database_restarts);
+        Harness::bump(&harness.tally.database_restarts);
     }
 }
 
-pub async fn heal(stage: &Stage) {
-    stage.partners.set_callback_url(stage.apis.first().map(String::as_str));
+pub async fn heal(harness: &Harness) {
+    harness.partners.set_callback_url(harness.apis.first().map(String::as_str));
     for partner in PAYMENT_PARTNERS {
-        stage.partners.set_callback_policy(partner, CallbackPolicy::default());
+        harness.partners.set_callback_policy(partner, CallbackPolicy::default());
     }
 }

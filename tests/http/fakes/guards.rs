@@ -1,4 +1,4 @@
-//! Guards that only show themselves, and a counter at the door.
+//! FakeGuards that only show themselves, and a record of the requests that came in.
 
 use order_service::adapters::observe::systems::{
     BreakerMode, BreakerState, BreakerView, BulkheadView, SystemControl, SystemView, WindowView,
@@ -11,20 +11,20 @@ use std::time::Duration;
 
 /// The guards of a system that does nothing.
 #[derive(Debug)]
-pub struct Guards {
+pub struct FakeGuards {
     system: System,
     pub state: Mutex<BreakerState>,
     pub mode: Mutex<(BreakerMode, Option<Duration>)>,
 }
 
-impl Guards {
+impl FakeGuards {
     pub fn new(system: System) -> Self {
         let mode = Mutex::new((BreakerMode::Enforce, None));
         Self { system, state: Mutex::new(BreakerState::Closed), mode }
     }
 }
 
-impl SystemControl for Guards {
+impl SystemControl for FakeGuards {
     fn system(&self) -> System {
         self.system
     }
@@ -62,18 +62,18 @@ impl SystemControl for Guards {
 }
 
 /// Method, route, status, code.
-pub type SeenExchange = (String, Option<String>, u16, Option<&'static str>);
+pub type RecordedRequest = (String, Option<String>, u16, Option<&'static str>);
 
-/// What was counted at the door.
+/// What was counted.
 #[derive(Debug, Default)]
-pub struct Counter {
-    pub ended: Mutex<Vec<SeenExchange>>,
+pub struct RecordingTraffic {
+    pub ended: Mutex<Vec<RecordedRequest>>,
     pub began: AtomicU64,
     pub shed: Mutex<Vec<ShedReason>>,
     pub checked: Mutex<Vec<(&'static str, bool)>>,
 }
 
-impl Traffic for Counter {
+impl Traffic for RecordingTraffic {
     fn began(&self, _: &'static str) {
         self.began.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,11 +1,11 @@
-//! Partners that answer as a test tells them to, and a store that can be taken away.
+//! Partners that answer as a test tells them to, and a store that fails as a test tells it to.
 
-mod bank;
-mod cable;
 mod guards;
+mod provider;
 mod reads;
+mod store;
 
-pub use bank::{Bank, Mood};
-pub use cable::Cable;
-pub use guards::{Counter, Guards};
-pub use reads::{Catalog, Counting, Recommender, Ticking};
+pub use guards::{FakeGuards, RecordingTraffic};
+pub use provider::{Behaviour, RecordingProvider};
+pub use reads::{Catalog, CountingEntropy, Recommender, TickingClock};
+pub use store::FlakyStore;

@@ -18,30 +18,30 @@ use std::time::Duration;
 
 /// A clock that moves a microsecond at every look, so that no two orders are of the same moment.
 #[derive(Debug)]
-pub struct Ticking(AtomicI64);
+pub struct TickingClock(AtomicI64);
 
-impl Default for Ticking {
+impl Default for TickingClock {
     fn default() -> Self {
         Self(AtomicI64::new(1_764_500_000_000_000))
     }
 }
 
-impl Clock for Ticking {
+impl Clock for TickingClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 
 #[derive(Debug)]
-pub struct Counting(AtomicU64);
+pub struct CountingEntropy(AtomicU64);
 
-impl Default for Counting {
+impl Default for CountingEntropy {
     fn default() -> Self {
         Self(AtomicU64::new(1))
     }
 }
 
-impl Entropy for Counting {
+impl Entropy for CountingEntropy {
     fn bits(&self) -> u128 {
         let n = u128::from(self.0.fetch_add(1, Ordering::Relaxed));
         (n << 96) | (n << 8) | n

@@ -15,7 +15,7 @@ pub enum Exposition {
 impl Exposition {
     /// OpenMetrics for those who name it and like nothing they name better.
     #[must_use]
-    pub fn asked(headers: &HeaderMap) -> Self {
+    pub fn negotiate(headers: &HeaderMap) -> Self {
         let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let (mut open, mut plain) = (0.0_f32, 0.0_f32);
         for range in accepted.flat_map(|value| value.split(',')) {
@@ -43,7 +43,7 @@ mod tests {
     fn asked(accept: &'static str) -> Exposition {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        Exposition::asked(&headers)
+        Exposition::negotiate(&headers)
     }
 
     #[test]
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn everybody_else_gets_text() {
-        assert_eq!(Exposition::asked(&HeaderMap::new()), Exposition::Text);
+        assert_eq!(Exposition::negotiate(&HeaderMap::new()), Exposition::Text);
         for accept in [
             "*/*",
             "text/plain",

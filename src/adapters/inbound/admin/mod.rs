@@ -33,7 +33,7 @@ use secrecy::SecretString;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use token::{Expected, demand};
+use token::{TokenDigest, require_token};
 use tokio_util::task::TaskTracker;
 use tower_http::compression::CompressionLayer;
 
@@ -96,8 +96,8 @@ pub fn router(state: &Arc<AdminState>) -> Router {
         .with_state(Arc::clone(state));
     let guarded = match &state.token {
         Some(token) => {
-            let expected = Arc::new(Expected::new(token));
-            guarded.route_layer(from_fn_with_state(expected, demand))
+            let expected = Arc::new(TokenDigest::new(token));
+            guarded.route_layer(from_fn_with_state(expected, require_token))
         }
         None => guarded,
     };
@@ -108,7 +108,7 @@ pub fn router(state: &Arc<AdminState>) -> Router {
 }
 
 async fn metrics(State(state): State<Arc<AdminState>>, headers: HeaderMap) -> Response {
-    let (content_type, text) = (state.metrics)(Exposition::asked(&headers)).await;
+    let (content_type, text) = (state.metrics)(Exposition::negotiate(&headers)).await;
     let content_type = HeaderValue::from_static(content_type);
     ([(CONTENT_TYPE, content_type), (VARY, HeaderValue::from_static("accept"))], text)
         .into_response()

@@ -14,31 +14,31 @@ use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
 /// The digest of the token: comparing digests tells neither its content nor its length by time.
-pub struct Expected([u8; 32]);
+pub struct TokenDigest([u8; 32]);
 
-impl fmt::Debug for Expected {
+impl fmt::Debug for TokenDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Expected([REDACTED])")
+        f.write_str("TokenDigest([REDACTED])")
     }
 }
 
-impl Expected {
+impl TokenDigest {
     pub fn new(token: &SecretString) -> Self {
         Self(Sha256::digest(token.expose_secret()).into())
     }
 
-    fn is(&self, offered: &str) -> bool {
+    fn matches(&self, offered: &str) -> bool {
         Sha256::digest(offered).as_slice().ct_eq(&self.0).into()
     }
 }
 
-pub async fn demand(
-    State(expected): State<Arc<Expected>>,
+pub async fn require_token(
+    State(expected): State<Arc<TokenDigest>>,
     request: Request,
     next: Next,
 ) -> Response {
     match bearer(request.headers()) {
-        Some(offered) if expected.is(offered) => next.run(request).await,
+        Some(offered) if expected.matches(offered) => next.run(request).await,
         Some(_) | None => Problem::new(Code::Unauthenticated).into_response(),
     }
 }
@@ -54,10 +54,10 @@ mod tests {
 
     #[test]
     fn only_the_whole_token_opens() {
-        let expected = Expected::new(&"s3cret".into());
-        assert!(expected.is("s3cret"));
+        let expected = TokenDigest::new(&"s3cret".into());
+        assert!(expected.matches("s3cret"));
         for wrong in ["", "s3cre", "s3cret ", "S3cret", "s3crets"] {
-            assert!(!expected.is(wrong), "{wrong}");
+            assert!(!expected.matches(wrong), "{wrong}");
         }
     }
 

@@ -3,8 +3,8 @@
 
 mod state;
 
+mod housekeeping;
 pub mod quota;
-mod upkeep;
 
 pub mod auth;
 mod etag;
@@ -27,10 +27,10 @@ mod webhooks;
 mod docs_page;
 mod openapi;
 
+pub use housekeeping::ApiHousekeeping;
 pub use openapi::{Documented, documented_routes, openapi_json};
 pub use return_url::ReturnUrls;
 pub use state::{App, Services, Settings, UseCases};
-pub use upkeep::Upkeep;
 
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::health::health_routes;

@@ -1,4 +1,4 @@
-//! What the public routes are served from: the use cases, a few ports, and the numbers of the door.
+//! What the public routes are served from: the use cases, a few ports, and the limits.
 
 use crate::adapters::inbound::api::auth::Auth;
 use crate::adapters::inbound::api::idempotency::KeysInFlight;

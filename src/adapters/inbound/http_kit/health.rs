@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use utoipa::ToSchema;
 
 /// A database that takes longer than this to begin a transaction is not there.
-const PING_LIMIT: Duration = Duration::from_secs(2);
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
 const DATABASE: &str = "database";
 const SHUTDOWN: &str = "shutdown";
@@ -107,15 +107,15 @@ pub async fn live() -> Response {
     )
 )]
 pub async fn ready(State(readiness): State<Arc<Readiness>>) -> Response {
-    let checks = readiness.look().await;
+    let checks = readiness.check().await;
     let ready = checks.values().all(|check| check.is_up() || !check.required);
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     json(status, &HealthBody::new(ready, checks))
 }
 
 impl Readiness {
-    async fn look(&self) -> BTreeMap<&'static str, CheckBody> {
-        let database = matches!(timeout(PING_LIMIT, self.database.ping()).await, Ok(Ok(())));
+    async fn check(&self) -> BTreeMap<&'static str, CheckBody> {
+        let database = matches!(timeout(PING_TIMEOUT, self.database.ping()).await, Ok(Ok(())));
         let mut checks = BTreeMap::from([
             (DATABASE, CheckBody::own(database)),
             (SHUTDOWN, CheckBody::own(!self.lifecycle.is_stopping())),
@@ -131,7 +131,7 @@ impl Readiness {
 
     fn system(&self, system: &dyn SystemControl) -> CheckBody {
         let breaker = system.describe().breaker;
-        let shut = breaker.mode == BreakerMode::ForcedOpen
+        let refuses = breaker.mode == BreakerMode::ForcedOpen
             || (breaker.mode == BreakerMode::Enforce && breaker.state == BreakerState::Open);
         let probe = self.probes.iter().find(|probe| probe.system() == system.system());
         let (probe, age) = match probe.map(|probe| probe.look()) {
@@ -141,7 +141,7 @@ impl Readiness {
             Some(Probed::Down { age }) => (Some("down"), Some(age)),
         };
         CheckBody {
-            status: word(!shut),
+            status: word(!refuses),
             required: self.strict,
             breaker: Some(breaker.state.as_str()),
             mode: Some(breaker.mode.as_str()),

@@ -1,5 +1,5 @@
-//! What a client would like (RFC 7240): an answer at once, or a wait of so many seconds. A wish that
-//! is malformed or unknown is no wish, as the standard has it; `?wait=` is strict instead.
+//! What a client would like (RFC 7240): an answer at once, or a wait of so many seconds. A preference
+//! that is malformed or unknown is none, as the standard has it; `?wait=` is strict instead.
 
 use crate::adapters::inbound::http_kit::lang::Text;
 use axum::extract::FromRequestParts;
@@ -27,23 +27,23 @@ pub struct Prefer {
 
 impl Prefer {
     pub fn of(headers: &HeaderMap) -> Self {
-        let mut wishes = Self::default();
+        let mut preferences = Self::default();
         let mut wait_seen = false;
         let values = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
-        for wish in values.flat_map(|value| value.split(',')) {
-            // Parameters after `;` belong to wishes that we do not know.
-            let wish = wish.split(';').next().unwrap_or(wish);
-            let (name, value) = wish.split_once('=').unwrap_or((wish, ""));
+        for preference in values.flat_map(|value| value.split(',')) {
+            // Parameters after `;` belong to preferences that we do not know.
+            let preference = preference.split(';').next().unwrap_or(preference);
+            let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
             let (name, value) = (name.trim(), value.trim().trim_matches('"'));
             if name.eq_ignore_ascii_case("respond-async") {
-                wishes.respond_async = true;
+                preferences.respond_async = true;
             } else if name.eq_ignore_ascii_case("wait") && !wait_seen {
                 // The first one counts (section 2), also when it is malformed.
                 wait_seen = true;
-                wishes.wait = whole_seconds(value);
+                preferences.wait = whole_seconds(value);
             }
         }
-        wishes
+        preferences
     }
 }
 
@@ -79,8 +79,8 @@ mod tests {
         for value in values {
             headers.append(PREFER, HeaderValue::from_static(value));
         }
-        let wishes = Prefer::of(&headers);
-        (wishes.respond_async, wishes.wait.map(|wait| wait.as_secs()))
+        let preferences = Prefer::of(&headers);
+        (preferences.respond_async, preferences.wait.map(|wait| wait.as_secs()))
     }
 
     #[test]

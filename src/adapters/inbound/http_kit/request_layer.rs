@@ -181,7 +181,7 @@ fn write_problem(problem: &Problem, context: &RequestContext, answer: &mut Respo
 /// told where it was handled.
 fn log_internal(problem: &Problem) {
     if problem.code == Code::Internal {
-        let cause = problem.cause().unwrap_or("unknown");
-        tracing::error!(code = problem.code.as_str(), cause, "request failed");
+        let error = problem.cause().unwrap_or("unknown");
+        tracing::error!(code = problem.code.as_str(), error, "request failed");
     }
 }

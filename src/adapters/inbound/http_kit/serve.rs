@@ -34,16 +34,16 @@ pub async fn serve(
     end: CancellationToken,
     patience: Duration,
 ) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS));
     let connections = TaskTracker::new();
     let cut_off = CancellationToken::new();
-    while let Some((stream, peer, place)) = next(&listener, &places, &end).await {
+    while let Some((stream, peer, permit)) = accept(&listener, &permits, &end).await {
         let router = router.clone();
         let (end, cut_off) = (end.clone(), cut_off.clone());
         connections.spawn(async move {
-            let _place = place;
+            let _permit = permit;
             tokio::select! {
-                () = converse(stream, peer, router, end) => {}
+                () = serve_connection(stream, peer, router, end) => {}
                 () = cut_off.cancelled() => {}
             }
         });
@@ -56,16 +56,16 @@ pub async fn serve(
 }
 
 /// `None` at the end.
-async fn next(
+async fn accept(
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
+    permits: &Arc<Semaphore>,
     end: &CancellationToken,
 ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let accepting = async {
-        let place = Arc::clone(places).acquire_owned().await.ok()?;
+        let permit = Arc::clone(permits).acquire_owned().await.ok()?;
         loop {
             match listener.accept().await {
-                Ok((stream, peer)) => return Some((stream, peer, place)),
+                Ok((stream, peer)) => return Some((stream, peer, permit)),
                 Err(_) => sleep(ACCEPT_AGAIN).await,
             }
         }
@@ -76,7 +76,12 @@ async fn next(
     }
 }
 
-async fn converse(stream: TcpStream, peer: SocketAddr, router: Router, end: CancellationToken) {
+async fn serve_connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    end: CancellationToken,
+) {
     // Replies are small and complete: waiting for more to send only delays them.
     let _ = stream.set_nodelay(true);
     let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {

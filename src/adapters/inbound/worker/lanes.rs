@@ -62,11 +62,11 @@ impl Lanes {
         self.lanes.iter().any(|(lane, _)| self.room(*lane) > 0)
     }
 
-    pub fn enter(self: &Arc<Self>, lane: Option<Provider>) -> Place {
+    pub fn occupy(self: &Arc<Self>, lane: Option<Provider>) -> LaneSlot {
         if let Some(runs) = self.runs(lane) {
             runs.fetch_add(1, Ordering::AcqRel);
         }
-        Place { lanes: Arc::clone(self), lane }
+        LaneSlot { lanes: Arc::clone(self), lane }
     }
 
     /// A run has ended since the last wait.
@@ -79,14 +79,14 @@ impl Lanes {
     }
 }
 
-/// One run's place in its lane; free again when dropped, whatever became of the run.
+/// One run's slot in its lane; free again when dropped, whatever became of the run.
 #[derive(Debug)]
-pub struct Place {
+pub struct LaneSlot {
     lanes: Arc<Lanes>,
     lane: Option<Provider>,
 }
 
-impl Drop for Place {
+impl Drop for LaneSlot {
     fn drop(&mut self) {
         if let Some(runs) = self.lanes.runs(self.lane) {
             runs.fetch_sub(1, Ordering::AcqRel);
@@ -102,10 +102,10 @@ mod tests {
     #[test]
     fn no_lane_takes_more_than_half_and_all_together_no_more_than_there_are() {
         let lanes = Arc::new(Lanes::new(4, vec![Provider::Sber, Provider::OdnaKassa]));
-        let sber: Vec<_> = (0..2).map(|_| lanes.enter(Some(Provider::Sber))).collect();
+        let sber: Vec<_> = (0..2).map(|_| lanes.occupy(Some(Provider::Sber))).collect();
         assert_eq!(lanes.room(Some(Provider::Sber)), 0);
         assert_eq!(lanes.room(None), 2);
-        let _kassa: Vec<_> = (0..2).map(|_| lanes.enter(Some(Provider::OdnaKassa))).collect();
+        let _kassa: Vec<_> = (0..2).map(|_| lanes.occupy(Some(Provider::OdnaKassa))).collect();
         assert!(!lanes.any_room());
         drop(sber);
         assert_eq!(lanes.room(None), 2);

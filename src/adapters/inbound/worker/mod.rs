@@ -104,15 +104,15 @@ impl Worker {
     }
 
     fn spawn(&self, lanes: &Arc<Lanes>, lane: Option<Provider>, claimed: Claimed) {
-        let (engine, place) = (Arc::clone(&self.engine), lanes.enter(lane));
-        let span = span_of(&claimed);
+        let (engine, slot) = (Arc::clone(&self.engine), lanes.occupy(lane));
+        let span = task_span(&claimed);
         let run = async move {
             let (order_id, task_id) = (claimed.order_id, claimed.task_id);
             if let Err(error) = engine.run_claimed(claimed).await {
                 tracing::error!(%order_id, %task_id, %error, "a task's result could not be stored");
                 spans::set_error(&Span::current(), "a task's result could not be stored");
             }
-            drop(place);
+            drop(slot);
         };
         self.tracker.spawn(run.instrument(span));
     }
@@ -124,7 +124,7 @@ impl Worker {
 }
 
 /// A trace of its own: the request that asked for the task may be a day gone. A link leads to it.
-fn span_of(claimed: &Claimed) -> Span {
+fn task_span(claimed: &Claimed) -> Span {
     let span = tracing::info_span!(
         parent: None,
         "payment_task.process",

@@ -37,7 +37,7 @@ enum Audience {
 
 /// Whose tokens count, and for whom they must have been made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedClaims {
     /// `AUTH_JWT_ISSUER`.
     pub issuer: Option<String>,
     /// `AUTH_JWT_AUDIENCE`.
@@ -51,7 +51,7 @@ impl Claims {
     /// The token does not count, or allows nothing here.
     pub(super) fn grant(
         self,
-        expected: &Expected,
+        expected: &ExpectedClaims,
         now: Timestamp,
     ) -> Result<(String, Scope), Refusal> {
         let from =
@@ -72,7 +72,7 @@ impl Claims {
         if !(1..=LONGEST_SUBJECT).contains(&self.sub.len()) {
             return Err(Refusal::Subject);
         }
-        let scope = self.reach().ok_or(Refusal::Scope)?;
+        let scope = self.granted_scope().ok_or(Refusal::Scope)?;
         Ok((self.sub, scope))
     }
 
@@ -86,7 +86,7 @@ impl Claims {
 
     /// `None` without a scope of ours, or with one for own orders and a subject that no customer
     /// can have.
-    fn reach(&self) -> Option<Scope> {
+    fn granted_scope(&self) -> Option<Scope> {
         let has = |wanted| self.scope.iter().flat_map(|all| all.split(' ')).any(|s| s == wanted);
         if has(ANY) {
             return Some(Scope::Anyone);
@@ -109,7 +109,7 @@ mod tests {
 
     const NOW: i64 = 1_764_500_000;
 
-    fn judged(claims: Value, expected: &Expected) -> Result<(String, Scope), Refusal> {
+    fn judged(claims: Value, expected: &ExpectedClaims) -> Result<(String, Scope), Refusal> {
         let claims: Claims = serde_json::from_value(claims).map_err(|_| Refusal::Unreadable)?;
         claims.grant(expected, Timestamp::from_micros(NOW * 1_000_000))
     }
@@ -119,7 +119,7 @@ mod tests {
         for (name, value) in change.as_object().unwrap() {
             claims[name] = value.clone();
         }
-        judged(claims, &Expected::default())
+        judged(claims, &ExpectedClaims::default())
     }
 
     #[test]
@@ -152,7 +152,10 @@ mod tests {
         ] {
             assert_eq!(with(change.clone()), Err(Refusal::Unreadable), "{change}");
         }
-        assert_eq!(judged(json!({"sub": "c-1"}), &Expected::default()), Err(Refusal::Unreadable));
+        assert_eq!(
+            judged(json!({"sub": "c-1"}), &ExpectedClaims::default()),
+            Err(Refusal::Unreadable)
+        );
     }
 
     #[test]
@@ -184,8 +187,10 @@ mod tests {
 
     #[test]
     fn what_is_expected_must_be_there() {
-        let expected =
-            Expected { issuer: Some("https://id".into()), audience: Some("orders-api".into()) };
+        let expected = ExpectedClaims {
+            issuer: Some("https://id".into()),
+            audience: Some("orders-api".into()),
+        };
         for (iss, aud, counts) in [
             (json!("https://id"), json!("orders-api"), Ok(())),
             (json!("https://id"), json!(["x", "orders-api"]), Ok(())),

@@ -88,14 +88,15 @@ impl Key {
         if !(signs && verifies) {
             return None;
         }
-        let usual = usual(&jwk.algorithm)?;
+        let default_algorithm = default_algorithm(&jwk.algorithm)?;
         let algorithm = match common.key_algorithm {
             Some(named) => named.to_string().parse().ok()?,
-            None => usual,
+            None => default_algorithm,
         };
         // Of one curve there is one algorithm; of RSA and of secrets there are several.
-        let fits = algorithm == usual
-            || (algorithm.family() == usual.family() && usual.family() != AlgorithmFamily::Ec);
+        let fits = algorithm == default_algorithm
+            || (algorithm.family() == default_algorithm.family()
+                && default_algorithm.family() != AlgorithmFamily::Ec);
         let key = DecodingKey::from_jwk(jwk).ok()?;
         if fits { Self::new(common.key_id.clone(), algorithm, key) } else { None }
     }
@@ -116,22 +117,22 @@ impl Key {
     }
 
     /// The token's own word of who signed it, and how.
-    pub(super) fn is_meant_by(&self, header: &Header) -> bool {
+    pub(super) fn matches(&self, header: &Header) -> bool {
         self.algorithm == header.alg && (header.kid.is_none() || header.kid == self.kid)
     }
 
     /// What the token claims, if this key signed it.
-    pub(super) fn open(&self, token: &str) -> Result<Claims, Refusal> {
-        let opened = jsonwebtoken::decode(token, &self.key, &self.rules);
-        opened.map(|token| token.claims).map_err(|error| {
+    pub(super) fn verify(&self, token: &str) -> Result<Claims, Refusal> {
+        let verified = jsonwebtoken::decode(token, &self.key, &self.rules);
+        verified.map(|token| token.claims).map_err(|error| {
             let ours = [ErrorKind::InvalidSignature, ErrorKind::InvalidAlgorithm];
             if ours.contains(error.kind()) { Refusal::Signature } else { Refusal::Unreadable }
         })
     }
 }
 
-/// What a key of this kind is for when it does not say.
-fn usual(kind: &AlgorithmParameters) -> Option<Algorithm> {
+/// Of a key that does not say.
+fn default_algorithm(kind: &AlgorithmParameters) -> Option<Algorithm> {
     let curve = match kind {
         AlgorithmParameters::RSA(_) => return Some(Algorithm::RS256),
         AlgorithmParameters::OctetKey(_) => return Some(Algorithm::HS256),

@@ -76,12 +76,12 @@ impl KeySet {
         if keys.is_empty() { Err(KeysError::NoKey) } else { Ok(Self(keys)) }
     }
 
-    fn open(&self, token: &str) -> Result<Claims, Refusal> {
+    fn verify(&self, token: &str) -> Result<Claims, Refusal> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Unreadable)?;
-        let mut meant = self.0.iter().filter(|key| key.is_meant_by(&header));
+        let mut meant = self.0.iter().filter(|key| key.matches(&header));
         // Which of two is meant is not for us to guess, and trying them all is work for strangers.
         match (meant.next(), meant.next()) {
-            (Some(key), None) => key.open(token),
+            (Some(key), None) => key.verify(token),
             (None, _) | (Some(_), Some(_)) => Err(Refusal::Signature),
         }
     }
@@ -107,10 +107,10 @@ impl Keyring {
     }
 
     /// What the token claims, if one of the keys signed it.
-    pub(super) fn open(&self, token: &str) -> Result<Claims, Refusal> {
+    pub(super) fn verify(&self, token: &str) -> Result<Claims, Refusal> {
         match self {
-            Self::One(key) => key.open(token),
-            Self::File(file) => file.current().open(token),
+            Self::One(key) => key.verify(token),
+            Self::File(file) => file.current().verify(token),
         }
     }
 }
@@ -178,7 +178,7 @@ mod tests {
             br#"{"keys":[{"kty":"oct","kid":"k","k":"c2VjcmV0"},{"kty":"oct","k":"b3RoZXI"}]}"#;
         let set = Keyring::new(KeySource::File("".into(), KeySet::parse(set).unwrap()));
         for keys in [one, set] {
-            let open = |token: &str| keys.open(token).map(drop);
+            let open = |token: &str| keys.verify(token).map(drop);
             assert_eq!(open(&signed(Algorithm::HS256, "secret", &good)), Ok(()));
             let strangers = signed(Algorithm::HS256, "another", &good);
             assert_eq!(open(&strangers), Err(Refusal::Signature));

@@ -8,11 +8,11 @@ mod key;
 mod keyring;
 mod refusal;
 
-pub use claims::Expected;
+pub use claims::ExpectedClaims;
 pub use key::Key;
 pub use keyring::{KeyFile, KeySet, KeySource, KeysError};
 
-use crate::adapters::inbound::api::quota::Client;
+use crate::adapters::inbound::api::quota::ClientKey;
 use crate::adapters::inbound::api::state::{App, Services};
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::problem::Problem;
@@ -62,7 +62,7 @@ impl FromRequestParts<Arc<App>> for Caller {
             // Nobody knows who it is, but from where: else guessing would be free.
             Err(refusal) => {
                 services.spend(peer(&parts.extensions))?;
-                Err(refusal.told())
+                Err(refusal.into_problem())
             }
         }
     }
@@ -71,7 +71,7 @@ impl FromRequestParts<Arc<App>> for Caller {
 impl Services {
     /// # Errors
     /// `rate_limited`: the client has asked too often.
-    fn spend(&self, client: Client<'_>) -> Result<(), Problem> {
+    fn spend(&self, client: ClientKey<'_>) -> Result<(), Problem> {
         let Some(quotas) = &self.quotas else { return Ok(()) };
         quotas.spend(client).map_err(|wait| {
             self.traffic.shed(ShedReason::RateLimit);
@@ -80,9 +80,9 @@ impl Services {
     }
 }
 
-fn peer(circumstances: &Extensions) -> Client<'static> {
-    let peer = circumstances.get::<ConnectInfo<SocketAddr>>();
-    peer.map_or(Client::Unknown, |ConnectInfo(peer)| Client::at(peer.ip()))
+fn peer(extensions: &Extensions) -> ClientKey<'static> {
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
+    peer.map_or(ClientKey::Unknown, |ConnectInfo(peer)| ClientKey::at(peer.ip()))
 }
 
 /// `AUTH_MODE`.
@@ -98,13 +98,13 @@ pub enum Auth {
 #[derive(Debug, Clone)]
 pub struct TokensConfig {
     pub keys: KeySource,
-    pub expected: Expected,
+    pub expected: ExpectedClaims,
 }
 
 #[derive(Debug)]
 pub struct Tokens {
     keys: Keyring,
-    expected: Expected,
+    expected: ExpectedClaims,
 }
 
 impl Auth {
@@ -124,10 +124,10 @@ impl Auth {
         }
     }
 
-    fn client<'a>(&self, caller: &'a Caller, circumstances: &Extensions) -> Client<'a> {
+    fn client<'a>(&self, caller: &'a Caller, extensions: &Extensions) -> ClientKey<'a> {
         match self {
-            Self::Tokens(_) => Client::Subject(&caller.owner),
-            Self::Open => peer(circumstances),
+            Self::Tokens(_) => ClientKey::Subject(&caller.owner),
+            Self::Open => peer(extensions),
         }
     }
 
@@ -135,7 +135,7 @@ impl Auth {
         match self {
             Self::Open => Ok(Caller { scope: Scope::Anyone, owner: "anonymous".to_owned() }),
             Self::Tokens(tokens) => {
-                let claims = tokens.keys.open(bearer(headers)?)?;
+                let claims = tokens.keys.verify(bearer(headers)?)?;
                 let (owner, scope) = claims.grant(&tokens.expected, now)?;
                 Ok(Caller { scope, owner })
             }

@@ -25,8 +25,8 @@ pub(super) enum Refusal {
 impl Refusal {
     /// Tells our log why, and the client only that its token does not count: whoever holds a forged
     /// one would learn the most.
-    pub(super) fn told(self) -> Problem {
-        tracing::debug!(target: "auth", reason = self.word(), "a caller is refused");
+    pub(super) fn into_problem(self) -> Problem {
+        tracing::debug!(target: "auth", reason = self.as_str(), "a caller is refused");
         match self {
             Self::NoToken => Problem::new(Code::Unauthenticated),
             Self::Scope => Problem::new(Code::Forbidden).with_challenge(INSUFFICIENT),
@@ -40,7 +40,7 @@ impl Refusal {
         }
     }
 
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::NoToken => "no token",
             Self::Unreadable => "unreadable",

@@ -31,7 +31,7 @@ pub struct QuotaConfig {
 
 /// Whose request it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Client<'a> {
+pub enum ClientKey<'a> {
     /// A token's `sub`.
     Subject(&'a str),
     /// The address that an anonymous one connects from. What a proxy claims in a header counts for
@@ -43,7 +43,7 @@ pub enum Client<'a> {
     Unknown,
 }
 
-impl Client<'_> {
+impl ClientKey<'_> {
     #[must_use]
     pub fn at(address: IpAddr) -> Self {
         match address.to_canonical() {
@@ -79,7 +79,7 @@ impl Quotas {
     ///
     /// # Errors
     /// It has nothing left until so much later.
-    pub fn spend(&self, client: Client<'_>) -> Result<(), Duration> {
+    pub fn spend(&self, client: ClientKey<'_>) -> Result<(), Duration> {
         let client = self.digest.hash_one(client);
         let spent = self.limiter.check_key(&client);
         spent.map_err(|until| until.wait_time_from(self.clock.now()))
@@ -118,7 +118,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_spent_at_once_and_comes_back_at_the_rate() {
         let quotas = quotas(10, 3);
-        let spend = || quotas.spend(Client::Subject("c-1"));
+        let spend = || quotas.spend(ClientKey::Subject("c-1"));
         assert_eq!([spend(), spend(), spend()], [Ok(()); 3]);
         assert_eq!(spend(), Err(Duration::from_millis(100)));
         advance(Duration::from_millis(60)).await;
@@ -126,7 +126,7 @@ mod tests {
         advance(Duration::from_millis(40)).await;
         assert_eq!(spend(), Ok(()));
         assert!(spend().is_err());
-        assert_eq!(quotas.spend(Client::Subject("c-2")), Ok(()));
+        assert_eq!(quotas.spend(ClientKey::Subject("c-2")), Ok(()));
         advance(Duration::from_secs(3600)).await;
         assert_eq!([spend(), spend(), spend()], [Ok(()); 3]);
         assert!(spend().is_err());
@@ -136,16 +136,16 @@ mod tests {
     async fn only_who_still_owes_is_remembered() {
         let quotas = quotas(1, 5);
         for _ in 0..5 {
-            quotas.spend(Client::Subject("busy")).unwrap();
+            quotas.spend(ClientKey::Subject("busy")).unwrap();
         }
-        quotas.spend(Client::Subject("calm")).unwrap();
+        quotas.spend(ClientKey::Subject("calm")).unwrap();
         quotas.forget();
         assert_eq!(quotas.limiter.len(), 2);
         advance(Duration::from_millis(2_500)).await;
         quotas.forget();
         assert_eq!(quotas.limiter.len(), 1);
         assert_eq!(
-            [(); 3].map(|()| quotas.spend(Client::Subject("busy")).is_ok()),
+            [(); 3].map(|()| quotas.spend(ClientKey::Subject("busy")).is_ok()),
             [true, true, false]
         );
         advance(Duration::from_secs(10)).await;
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_client_is_an_address_or_a_subscribers_network() {
-        let at = |address: &str| Client::at(address.parse().unwrap());
+        let at = |address: &str| ClientKey::at(address.parse().unwrap());
         assert_eq!(at("2001:db8:1:2::1"), at("2001:db8:1:2:ffff::9"));
         assert_ne!(at("2001:db8:1:2::1"), at("2001:db8:1:3::1"));
         assert_eq!(at("::ffff:192.0.2.1"), at("192.0.2.1"));

@@ -12,18 +12,18 @@ const SHARDS: usize = 64;
 const SAMPLE: usize = 8;
 
 /// By the client's digest, the moment up to which its requests are paid for. In a full table a new
-/// client takes the place of one that asked little, which may then begin afresh: better to let a few
+/// client takes the room of one that asked little, which may then begin afresh: better to let a few
 /// through too many than to grow without end, or to send every newcomer away.
 #[derive(Debug)]
 pub(super) struct Table {
     shards: Vec<Mutex<HashMap<u64, Nanos>>>,
-    places: usize,
+    capacity: usize,
 }
 
 impl Table {
     pub(super) fn new(clients: usize) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { shards, places: clients.div_ceil(SHARDS).max(1) }
+        Self { shards, capacity: clients.div_ceil(SHARDS).max(1) }
     }
 
     fn shard(&self, client: u64) -> MutexGuard<'_, HashMap<u64, Nanos>> {
@@ -46,7 +46,7 @@ impl StateStore for Table {
         let mut shard = self.shard(*client);
         let before = shard.get(client).copied();
         let (outcome, after) = measure(before)?;
-        if before.is_none() && shard.len() >= self.places {
+        if before.is_none() && shard.len() >= self.capacity {
             let least = shard.iter().take(SAMPLE).min_by_key(|(_, paid_up_to)| **paid_up_to);
             if let Some(least) = least.map(|(client, _)| *client) {
                 shard.remove(&least);
@@ -77,7 +77,7 @@ impl ShrinkableKeyedStateStore<u64> for Table {
 mod tests {
     use super::*;
 
-    fn visit(table: &Table, client: u64, paid_up_to: u64) {
+    fn measure(table: &Table, client: u64, paid_up_to: u64) {
         let paid = |_| Ok::<_, ()>(((), Nanos::new(paid_up_to)));
         table.measure_and_replace(&client, paid).unwrap();
     }
@@ -86,8 +86,8 @@ mod tests {
     fn a_full_table_grows_no_further_and_keeps_the_busiest() {
         let table = Table::new(4 * SHARDS);
         for client in 0..20_000 {
-            visit(&table, client, client);
-            visit(&table, 0, u64::MAX);
+            measure(&table, client, client);
+            measure(&table, 0, u64::MAX);
         }
         assert_eq!(table.len(), 4 * SHARDS);
         assert!(lock(&table.shards[0]).contains_key(&0), "the busiest is remembered");

@@ -1,4 +1,4 @@
-//! A store that can be taken away.
+//! A store that fails as a test tells it to.
 
 use order_service::adapters::observe::storage_upkeep::{StorageUpkeep, TaskStat};
 use order_service::adapters::outbound::storage::MemoryStore;
@@ -20,22 +20,22 @@ use order_service::core::ports::task_queue::{
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The store in memory, behind a cable that can be pulled.
+/// The store in memory, until it is told to be down.
 #[derive(Debug)]
-pub struct Cable {
+pub struct FlakyStore {
     pub store: MemoryStore,
-    pub pulled: AtomicBool,
+    pub down: AtomicBool,
     /// What is stored makes no sense.
     pub corrupt: AtomicBool,
     /// So many looks for a reply come before another instance keeps it.
-    pub early_looks: AtomicUsize,
+    pub looks_before_kept: AtomicUsize,
     /// Replies are not kept.
-    pub unkept: AtomicBool,
+    pub keeps_no_replies: AtomicBool,
 }
 
-impl Cable {
+impl FlakyStore {
     fn check(&self) -> Result<(), StorageError> {
-        if self.pulled.load(Ordering::Relaxed) {
+        if self.down.load(Ordering::Relaxed) {
             return Err(StorageError::Unavailable);
         }
         if self.corrupt.load(Ordering::Relaxed) {
@@ -46,7 +46,7 @@ impl Cable {
 }
 
 #[async_trait::async_trait]
-impl OrderRepository for Cable {
+impl OrderRepository for FlakyStore {
     async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
         self.check()?;
         self.store.place(order, key).await
@@ -95,7 +95,7 @@ impl OrderRepository for Cable {
 }
 
 #[async_trait::async_trait]
-impl TaskQueue for Cable {
+impl TaskQueue for FlakyStore {
     async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
         self.check()?;
         self.store.task(id, scope).await
@@ -115,16 +115,16 @@ impl TaskQueue for Cable {
 }
 
 #[async_trait::async_trait]
-impl IdempotencyStore for Cable {
+impl IdempotencyStore for FlakyStore {
     async fn find(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
         self.check()?;
-        let left = self.early_looks.load(Ordering::Relaxed);
-        self.early_looks.store(left.saturating_sub(1), Ordering::Relaxed);
+        let left = self.looks_before_kept.load(Ordering::Relaxed);
+        self.looks_before_kept.store(left.saturating_sub(1), Ordering::Relaxed);
         if left > 0 { Ok(None) } else { self.store.find(key).await }
     }
 
     async fn keep(&self, key: IdempotencyKey, reply: KeptReply) -> Result<bool, StorageError> {
-        if self.unkept.load(Ordering::Relaxed) {
+        if self.keeps_no_replies.load(Ordering::Relaxed) {
             return Err(StorageError::Unavailable);
         }
         self.store.keep(key, reply).await
@@ -132,7 +132,7 @@ impl IdempotencyStore for Cable {
 }
 
 #[async_trait::async_trait]
-impl StorageUpkeep for Cable {
+impl StorageUpkeep for FlakyStore {
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
         self.store.task_stats().await
     }

@@ -1,4 +1,4 @@
-//! What a run is played on: the partners, the database, the addresses, and the tallies that all
+//! What a run works with: the partners, the database, the addresses, and the tallies that all
 //! actors keep.
 
 use super::instance::{Instance, free_port};
@@ -34,7 +34,7 @@ pub struct Plan {
 }
 
 #[derive(Debug)]
-pub struct Stage {
+pub struct Harness {
     pub partners: Sandbox,
     pub database: Store,
     pub http: reqwest::Client,
@@ -68,7 +68,7 @@ pub enum Store {
     Postgres { base: postgres::Base, proxy: Proxy },
 }
 
-impl Stage {
+impl Harness {
     pub fn bump(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -106,7 +106,7 @@ impl Store {
 }
 
 /// Everything, and the instances, which run already.
-pub async fn build(plan: &Plan) -> Option<(Arc<Stage>, Vec<Instance>)> {
+pub async fn build(plan: &Plan) -> Option<(Arc<Harness>, Vec<Instance>)> {
     let database = Store::of(plan.database).await?;
     let ports = Ports {
         sber: free_port(),
@@ -128,7 +128,7 @@ pub async fn build(plan: &Plan) -> Option<(Arc<Stage>, Vec<Instance>)> {
     let apis: Vec<_> = instances.iter().map(|instance| instance.api.clone()).collect();
     partners.set_callback_url(apis.first().map(String::as_str));
     let http = reqwest::Client::builder().timeout(Duration::from_secs(15)).no_proxy();
-    let stage = Stage {
+    let harness = Harness {
         partners,
         database,
         http: http.build().unwrap(),
@@ -139,7 +139,7 @@ pub async fn build(plan: &Plan) -> Option<(Arc<Stage>, Vec<Instance>)> {
         seen: Mutex::default(),
         restarts: Mutex::default(),
     };
-    Some((Arc::new(stage), instances))
+    Some((Arc::new(harness), instances))
 }
 
 /// Short times, so that a short run sees every one of them run out.

@@ -1,6 +1,9 @@
 //! A service in one piece, without sockets, and what clients do with it.
 
-use crate::fakes::{Bank, Cable, Catalog, Counter, Counting, Guards, Recommender, Ticking};
+use crate::fakes::{
+    Catalog, CountingEntropy, FakeGuards, FlakyStore, Recommender, RecordingProvider,
+    RecordingTraffic, TickingClock,
+};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
@@ -46,16 +49,16 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
-pub struct Shop {
+pub struct Harness {
     pub router: Router,
     pub app: Arc<App>,
-    pub store: Arc<Cable>,
+    pub store: Arc<FlakyStore>,
     pub catalog: Arc<Catalog>,
     pub recommender: Arc<Recommender>,
-    pub sber: Arc<Bank>,
-    pub odnakassa: Arc<Bank>,
-    pub guards: Vec<Arc<Guards>>,
-    pub counter: Arc<Counter>,
+    pub sber: Arc<RecordingProvider>,
+    pub odnakassa: Arc<RecordingProvider>,
+    pub guards: Vec<Arc<FakeGuards>>,
+    pub traffic: Arc<RecordingTraffic>,
     pub lifecycle: Arc<Lifecycle>,
     pub readiness: Arc<Readiness>,
     pub engine: Arc<Engine>,
@@ -63,7 +66,7 @@ pub struct Shop {
 
 /// What a test may want otherwise.
 #[derive(Clone, Copy)]
-pub struct Wishes {
+pub struct Options {
     pub queueing: bool,
     pub strict: bool,
     pub max_inflight: usize,
@@ -71,7 +74,7 @@ pub struct Wishes {
     pub quota: [u32; 2],
 }
 
-impl Default for Wishes {
+impl Default for Options {
     fn default() -> Self {
         Self { queueing: true, strict: false, max_inflight: 64, quota: [0, 0] }
     }
@@ -104,40 +107,41 @@ pub fn one_item() -> Value {
     json!({"customer_id": "c-1", "items": [{"product_id": "p-1", "quantity": 2}]})
 }
 
-impl Shop {
+impl Harness {
     pub fn open() -> Self {
-        Self::with(Wishes::default())
+        Self::with(Options::default())
     }
 
-    pub fn with(wishes: Wishes) -> Self {
-        Self::guarded(wishes, Auth::Open)
+    pub fn with(options: Options) -> Self {
+        Self::guarded(options, Auth::Open)
     }
 
-    /// A shop that asks who comes.
-    pub fn guarded(wishes: Wishes, auth: Auth) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(Ticking::default());
-        let entropy: Arc<dyn Entropy> = Arc::new(Counting::default());
+    /// A service that asks who comes.
+    pub fn guarded(options: Options, auth: Auth) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(TickingClock::default());
+        let entropy: Arc<dyn Entropy> = Arc::new(CountingEntropy::default());
         let events: Arc<dyn Events> = Arc::new(Unheard);
-        let store = Arc::new(Cable {
+        let store = Arc::new(FlakyStore {
             store: MemoryStore::new(Arc::clone(&clock)),
-            pulled: AtomicBool::new(false),
+            down: AtomicBool::new(false),
             corrupt: AtomicBool::new(false),
-            early_looks: AtomicUsize::new(0),
-            unkept: AtomicBool::new(false),
+            looks_before_kept: AtomicUsize::new(0),
+            keeps_no_replies: AtomicBool::new(false),
         });
         let (catalog, recommender) = (Arc::<Catalog>::default(), Arc::<Recommender>::default());
-        let sber = Arc::new(Bank::new(Provider::Sber));
-        let odnakassa = Arc::new(Bank::new(Provider::OdnaKassa));
+        let sber = Arc::new(RecordingProvider::new(Provider::Sber));
+        let odnakassa = Arc::new(RecordingProvider::new(Provider::OdnaKassa));
         let guards: Vec<_> =
-            System::ALL.into_iter().map(|system| Arc::new(Guards::new(system))).collect();
-        let (counter, lifecycle) = (Arc::<Counter>::default(), Arc::<Lifecycle>::default());
+            System::ALL.into_iter().map(|system| Arc::new(FakeGuards::new(system))).collect();
+        let (traffic, lifecycle) =
+            (Arc::<RecordingTraffic>::default(), Arc::<Lifecycle>::default());
         let readiness = Arc::new(Readiness {
             database: store.clone(),
             lifecycle: lifecycle.clone(),
             systems: guards.iter().map(|guards| guards.clone() as _).collect(),
             probes: Vec::new(),
-            traffic: counter.clone(),
-            strict: wishes.strict,
+            traffic: traffic.clone(),
+            strict: options.strict,
         });
         let outside = Outside { store: store.clone(), clock, entropy, events };
         let partners = Partners {
@@ -145,7 +149,7 @@ impl Shop {
             recommender: recommender.clone(),
             payments: vec![sber.clone(), odnakassa.clone()],
         };
-        let (can, engine) = use_cases(&outside, partners, wishes);
+        let (use_cases, engine) = use_cases(&outside, partners, options);
         let Outside { clock, entropy, events, .. } = outside;
         let services = Services {
             idempotency: store.clone(),
@@ -153,13 +157,13 @@ impl Shop {
             clock,
             entropy,
             events,
-            traffic: counter.clone(),
+            traffic: traffic.clone(),
             readiness: readiness.clone(),
             auth,
-            quotas: quotas(wishes),
+            quotas: quotas(options),
             detached: TaskTracker::new(),
         };
-        let app = App::new(can, services, settings(wishes));
+        let app = App::new(use_cases, services, settings(options));
         let router = api::router(&app);
         Self {
             router,
@@ -170,7 +174,7 @@ impl Shop {
             sber,
             odnakassa,
             guards,
-            counter,
+            traffic,
             lifecycle,
             readiness,
             engine,
@@ -229,7 +233,7 @@ impl Shop {
         id
     }
 
-    /// Something happens to an order behind the door.
+    /// Something happens to an order behind the API's back.
     pub async fn change(&self, id: &str, change: fn(&mut OrderAggregate, Timestamp)) {
         let store: &dyn OrderRepository = &*self.store;
         let change = move |aggregate: &mut OrderAggregate, context: &TxContext| {
@@ -281,20 +285,20 @@ struct Partners {
     payments: Vec<Arc<dyn PaymentPort>>,
 }
 
-fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> (UseCases, Arc<Engine>) {
+fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCases, Arc<Engine>) {
     let Outside { store, clock, entropy, events } = outside;
     let watch = Arc::<TaskWatch>::default();
     let engine = Arc::new(Engine {
         orders: store.clone(),
         queue: store.clone(),
         gateway: PaymentGateway::new(partners.payments),
-        policy: Arc::new(policy(wishes)),
+        policy: Arc::new(policy(options)),
         entropy: entropy.clone(),
         events: events.clone(),
         watch: watch.clone(),
         runs: TaskTracker::new(),
     });
-    let can = UseCases {
+    let use_cases = UseCases {
         place_order: PlaceOrder {
             catalog: partners.catalog.clone(),
             orders: store.clone(),
@@ -320,14 +324,14 @@ fn use_cases(outside: &Outside, partners: Partners, wishes: Wishes) -> (UseCases
             unsigned: UnsignedHints::default(),
         },
     };
-    (can, engine)
+    (use_cases, engine)
 }
 
-fn policy(wishes: Wishes) -> PaymentPolicy {
+fn policy(options: Options) -> PaymentPolicy {
     PaymentPolicy {
         providers: vec![Provider::Sber, Provider::OdnaKassa],
         return_url: "https://shop.example/paid".to_owned(),
-        queueing: wishes.queueing,
+        queueing: options.queueing,
         unknown_grace: Duration::from_secs(60),
         poll_interval: Duration::from_secs(30),
         looks_after_payment: vec![Duration::from_secs(3_600)],
@@ -343,16 +347,16 @@ fn policy(wishes: Wishes) -> PaymentPolicy {
     }
 }
 
-fn quotas(wishes: Wishes) -> Option<Quotas> {
-    let [per_second, burst] = wishes.quota.map(NonZeroU32::new);
+fn quotas(options: Options) -> Option<Quotas> {
+    let [per_second, burst] = options.quota.map(NonZeroU32::new);
     let quota = per_second.zip(burst);
     quota.map(|(per_second, burst)| Quotas::new(QuotaConfig { per_second, burst }))
 }
 
-fn settings(wishes: Wishes) -> Settings {
+fn settings(options: Options) -> Settings {
     Settings {
         request_timeout: Duration::from_secs(20),
-        max_inflight_requests: wishes.max_inflight,
+        max_inflight_requests: options.max_inflight,
         max_body_bytes: 4_096,
         return_urls: ReturnUrls { hosts: vec!["shop.example".to_owned()], loopback_http: false },
     }

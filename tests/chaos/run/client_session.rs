@@ -1,12 +1,12 @@
-//! One errand: an order as its client knows it. Everything that the service promised is kept here.
+//! A client's session: an order as its client knows it. Everything that the service promised is kept here.
 
-use super::stage::Stage;
+use super::harness::Harness;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
-pub struct Errand {
-    /// Of nobody else: whatever is listed under it came of this errand's one key.
+pub struct ClientSession {
+    /// Of nobody else: whatever is listed under it came of this session's one key.
     pub customer: String,
     pub key: String,
     pub wanted: Value,
@@ -48,7 +48,7 @@ pub struct Reply {
     pub body: Value,
 }
 
-impl Errand {
+impl ClientSession {
     pub fn new(customer: String, product: u8, quantity: u8) -> Self {
         let item = json!({"product_id": format!("p-{product}"), "quantity": quantity});
         Self {
@@ -67,7 +67,7 @@ impl Errand {
         Some(format!("/v1/orders/{}{verb}", self.placed.as_ref()?.id))
     }
 
-    pub fn learn_placed(&mut self, stage: &Stage, reply: &Reply) {
+    pub fn record_placed(&mut self, harness: &Harness, reply: &Reply) {
         if reply.status != 201 {
             return;
         }
@@ -77,13 +77,13 @@ impl Errand {
         if let Some(before) = self.placed.replace(placed.clone())
             && before != placed
         {
-            stage.complain(format!("DOUBLE key {} placed {before:?} and {placed:?}", self.key));
+            harness.complain(format!("DOUBLE key {} placed {before:?} and {placed:?}", self.key));
         }
     }
 
     /// Confirm's answer: a form (told to the caller) or a task.
-    pub fn learn_confirmed(&mut self, reply: &Reply) -> Option<String> {
-        self.learn_task(reply);
+    pub fn record_confirmed(&mut self, reply: &Reply) -> Option<String> {
+        self.record_task(reply);
         let form = reply.body["form_url"].as_str().filter(|_| reply.status == 200)?.to_owned();
         if !self.forms.contains(&form) {
             self.forms.push(form.clone());
@@ -91,7 +91,7 @@ impl Errand {
         Some(form)
     }
 
-    pub fn learn_task(&mut self, reply: &Reply) {
+    pub fn record_task(&mut self, reply: &Reply) {
         if reply.status == 202
             && let Some(task) = reply.body["task_id"].as_i64()
         {
@@ -99,8 +99,8 @@ impl Errand {
         }
     }
 
-    pub fn learn_refunded(&mut self, stage: &Stage, at: usize, reply: &Reply) {
-        self.learn_task(reply);
+    pub fn record_refunded(&mut self, harness: &Harness, at: usize, reply: &Reply) {
+        self.record_task(reply);
         let code = reply.body["code"].as_str().unwrap_or_default();
         let refund = &mut self.refunds[at];
         let answer = match (reply.status, code) {
@@ -121,15 +121,15 @@ impl Errand {
         };
         if contradiction {
             let before = refund.answer;
-            stage.complain(format!("DOUBLE refund {} was {before:?}, is {answer:?}", refund.key));
+            harness.complain(format!("DOUBLE refund {} was {before:?}, is {answer:?}", refund.key));
         }
         refund.answer = answer;
     }
 
     /// A task as it is shown; a final answer never changes.
-    pub fn learn_polled(&mut self, stage: &Stage, task: i64, reply: &Reply) {
+    pub fn record_polled(&mut self, harness: &Harness, task: i64, reply: &Reply) {
         if reply.status == 404 {
-            stage.complain(format!("LOST task {task} of {}", self.customer));
+            harness.complain(format!("LOST task {task} of {}", self.customer));
         }
         if reply.status != 200 {
             return;
@@ -141,7 +141,7 @@ impl Errand {
         if let Some(before) = before
             && before != status
         {
-            stage.complain(format!("task {task} was {before}, is {status}"));
+            harness.complain(format!("task {task} was {before}, is {status}"));
         }
         if is_final {
             *before = Some(status.to_owned());
@@ -149,13 +149,13 @@ impl Errand {
     }
 
     /// The order as it is shown; its price never changes.
-    pub fn learn_shown(&self, stage: &Stage, reply: &Reply) {
+    pub fn record_shown(&self, harness: &Harness, reply: &Reply) {
         let Some(placed) = &self.placed else { return };
         if reply.status == 404 {
-            stage.complain(format!("LOST order {}", placed.id));
+            harness.complain(format!("LOST order {}", placed.id));
         }
         if reply.status == 200 && reply.body["total"]["amount"].as_i64() != Some(placed.total) {
-            stage.complain(format!(
+            harness.complain(format!(
                 "{} costs {}, not {}",
                 placed.id, reply.body["total"], placed.total
             ));

@@ -8,9 +8,9 @@ use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use std::time::Duration;
 
 #[derive(Debug)]
-pub(super) struct LastWord<E>(pub E);
+pub(super) struct LastValue<E>(pub E);
 
-impl<E: SpanExporter> SpanExporter for LastWord<E> {
+impl<E: SpanExporter> SpanExporter for LastValue<E> {
     fn export(&self, mut batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
         batch.iter_mut().for_each(|span| keep_last(&mut span.attributes));
         self.0.export(batch)

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 /// Long enough for a busy machine, short enough to fail a test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-pub struct World {
+pub struct Harness {
     pub partners: Sandbox,
     pub http: reqwest::Client,
     pub api: String,
@@ -29,16 +29,16 @@ pub struct Reply {
     pub body: Value,
 }
 
-impl World {
+impl Harness {
     /// Partners and a running instance.
     pub async fn new() -> Self {
-        let mut world = Self::asleep().await;
-        world.start(&[]).await;
-        world
+        let mut harness = Self::without_instance().await;
+        harness.start(&[]).await;
+        harness
     }
 
     /// Partners, and everything that an instance needs, but no instance yet.
-    pub async fn asleep() -> Self {
+    pub async fn without_instance() -> Self {
         let partners = Sandbox::start(SandboxConfig::default()).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let (http, admin) = (free_address(), free_address());

@@ -1,27 +1,27 @@
 //! What every request meets: names, deadlines, limits, and the count.
 
-use crate::shop::{Shop, Wishes, one_item};
+use crate::harness::{Harness, Options, one_item};
 use order_service::adapters::observe::traffic::ShedReason;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[tokio::test]
 async fn a_request_keeps_its_own_good_name_and_gets_one_instead_of_a_bad_one() {
-    let shop = Shop::open();
-    let reply = shop.get_with("/health/live", &[("x-request-id", "shop-7.a_b")]).await;
+    let harness = Harness::open();
+    let reply = harness.get_with("/health/live", &[("x-request-id", "shop-7.a_b")]).await;
     assert_eq!(reply.header("x-request-id"), "shop-7.a_b");
-    let reply = shop.get_with("/nowhere", &[("x-request-id", "a b")]).await;
+    let reply = harness.get_with("/nowhere", &[("x-request-id", "a b")]).await;
     assert_eq!(reply.header("x-request-id").len(), 32);
     assert_eq!(reply.json["trace_id"], reply.header("x-request-id"));
 }
 
 #[tokio::test]
 async fn the_trace_and_the_deadline_go_along_to_the_partners() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let headers = [("traceparent", trace), ("request-timeout", "700")];
-    assert_eq!(shop.get_with("/v1/products/p-1", &headers).await.status, 200);
-    let call = shop.catalog.calls.lock().unwrap()[0].clone();
+    assert_eq!(harness.get_with("/v1/products/p-1", &headers).await.status, 200);
+    let call = harness.catalog.calls.lock().unwrap()[0].clone();
     let told = call.trace.unwrap();
     assert_eq!(told.trace_id(), "4bf92f3577b34da6a3ce929d0e0e4736");
     assert_ne!(told.as_str(), trace);
@@ -30,9 +30,9 @@ async fn the_trace_and_the_deadline_go_along_to_the_partners() {
 
 #[tokio::test]
 async fn a_malformed_deadline_is_refused_by_name() {
-    let shop = Shop::open();
+    let harness = Harness::open();
     for bad in ["soon", "1.5", "-1", "0", "2s"] {
-        let reply = shop.get_with("/v1/orders", &[("request-timeout", bad)]).await;
+        let reply = harness.get_with("/v1/orders", &[("request-timeout", bad)]).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"), "{bad}");
         assert_eq!(reply.pointers(), ["/request-timeout"]);
     }
@@ -40,60 +40,60 @@ async fn a_malformed_deadline_is_refused_by_name() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_longer_than_the_deadline() {
-    let shop = Shop::open();
-    shop.catalog.hangs.store(true, Ordering::Relaxed);
+    let harness = Harness::open();
+    harness.catalog.hangs.store(true, Ordering::Relaxed);
     let began = tokio::time::Instant::now();
-    let reply = shop.get_with("/v1/products/p-1", &[("request-timeout", "500")]).await;
+    let reply = harness.get_with("/v1/products/p-1", &[("request-timeout", "500")]).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (504, "deadline_exceeded"));
     assert!(began.elapsed() < Duration::from_secs(1));
-    let reply = shop.get_with("/v1/products/p-1", &[("request-timeout", "600000")]).await;
+    let reply = harness.get_with("/v1/products/p-1", &[("request-timeout", "600000")]).await;
     assert_eq!(reply.status, 504);
     assert!(began.elapsed() < Duration::from_secs(22));
-    assert_eq!(*shop.counter.shed.lock().unwrap(), [ShedReason::Deadline, ShedReason::Deadline]);
+    assert_eq!(*harness.traffic.shed.lock().unwrap(), [ShedReason::Deadline, ShedReason::Deadline]);
 }
 
 #[tokio::test]
 async fn who_finds_no_place_is_sent_away_at_once_and_health_is_not() {
-    let shop = Shop::with(Wishes { max_inflight: 1, ..Wishes::default() });
-    shop.catalog.hangs.store(true, Ordering::Relaxed);
-    let hanging = shop.get("/v1/products/p-1");
+    let harness = Harness::with(Options { max_inflight: 1, ..Options::default() });
+    harness.catalog.hangs.store(true, Ordering::Relaxed);
+    let hanging = harness.get("/v1/products/p-1");
     tokio::pin!(hanging);
     assert!(futures_util::poll!(hanging.as_mut()).is_pending());
-    let reply = shop.get("/v1/orders").await;
+    let reply = harness.get("/v1/orders").await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "overloaded"));
     assert_eq!(reply.header("retry-after"), "1");
-    assert_eq!(*shop.counter.shed.lock().unwrap(), [ShedReason::Limit]);
-    assert_eq!(shop.get("/health/live").await.status, 200);
-    assert_eq!(shop.get("/v1/tasks/1").await.status, 404);
+    assert_eq!(*harness.traffic.shed.lock().unwrap(), [ShedReason::Limit]);
+    assert_eq!(harness.get("/health/live").await.status, 200);
+    assert_eq!(harness.get("/v1/tasks/1").await.status, 404);
     // The place is free again when its holder is gone.
     drop(Box::pin(hanging));
 }
 
 #[tokio::test]
 async fn after_the_grace_new_work_is_refused_and_health_still_answers() {
-    let shop = Shop::open();
-    shop.lifecycle.stop();
-    assert_eq!(shop.post("/v1/orders", &one_item()).await.status, 201);
-    shop.lifecycle.drain();
-    let reply = shop.post("/v1/orders", &one_item()).await;
+    let harness = Harness::open();
+    harness.lifecycle.stop();
+    assert_eq!(harness.post("/v1/orders", &one_item()).await.status, 201);
+    harness.lifecycle.drain();
+    let reply = harness.post("/v1/orders", &one_item()).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "overloaded"));
     assert_eq!(reply.header("connection"), "close");
-    assert_eq!(shop.get("/health/live").await.status, 200);
-    assert_eq!(shop.get("/health/ready").await.status, 503);
-    shop.lifecycle.drained().await;
+    assert_eq!(harness.get("/health/live").await.status, 200);
+    assert_eq!(harness.get("/health/ready").await.status, 503);
+    harness.lifecycle.drained().await;
 }
 
 #[tokio::test]
 async fn every_request_is_counted_once_under_its_route() {
-    let shop = Shop::open();
-    let id = shop.order().await;
-    shop.get(&format!("/v1/orders/{id}")).await;
-    shop.get("/v1/orders/17").await;
-    shop.get("/nowhere").await;
+    let harness = Harness::open();
+    let id = harness.order().await;
+    harness.get(&format!("/v1/orders/{id}")).await;
+    harness.get("/v1/orders/17").await;
+    harness.get("/nowhere").await;
     let order = Some("/v1/orders/{id}".to_owned());
     let get = || "GET".to_owned();
     assert_eq!(
-        *shop.counter.ended.lock().unwrap(),
+        *harness.traffic.ended.lock().unwrap(),
         [
             ("POST".to_owned(), Some("/v1/orders".to_owned()), 201, None),
             (get(), order.clone(), 200, None),
@@ -101,5 +101,5 @@ async fn every_request_is_counted_once_under_its_route() {
             (get(), None, 404, Some("not_found")),
         ]
     );
-    assert_eq!(shop.counter.began.load(Ordering::Relaxed), 4);
+    assert_eq!(harness.traffic.began.load(Ordering::Relaxed), 4);
 }

@@ -1,4 +1,5 @@
-//! What the door sees to between requests, so that no request has to.
+//! What the public API does between requests, so that no request has to: forgetting idle clients, and
+//! reading changed keys.
 
 use crate::adapters::inbound::api::auth::KeyFile;
 use crate::adapters::inbound::api::state::App;
@@ -10,41 +11,41 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 /// How soon a changed file of keys is noticed, and who owes nothing any more forgotten.
-const ROUND: Duration = Duration::from_secs(1);
+const PERIOD: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub struct Upkeep {
+pub struct ApiHousekeeping {
     pub app: Arc<App>,
     pub stop: CancellationToken,
 }
 
-impl Upkeep {
-    /// Ends at once where there is nothing to see to.
+impl ApiHousekeeping {
+    /// Ends at once where there is nothing to do.
     pub async fn run(self) {
-        while has_something_to_see_to(&self.app) {
+        while is_needed(&self.app) {
             tokio::select! {
                 () = self.stop.cancelled() => return,
-                () = sleep(ROUND) => {}
+                () = sleep(PERIOD) => {}
             }
             let app = Arc::clone(&self.app);
             // A round that panicked is made up for by the next one.
-            let _ = spawn_blocking(move || see_to(&app)).await;
+            let _ = spawn_blocking(move || run_once(&app)).await;
         }
     }
 }
 
-fn has_something_to_see_to(app: &App) -> bool {
+fn is_needed(app: &App) -> bool {
     app.services.quotas.is_some() || app.services.auth.key_file().is_some()
 }
 
-fn see_to(app: &App) {
+fn run_once(app: &App) {
     if let Some(quotas) = &app.services.quotas {
         quotas.forget();
     }
-    see_to_keys(app);
+    refresh_keys(app);
 }
 
-fn see_to_keys(app: &App) {
+fn refresh_keys(app: &App) {
     let Some(Err(error)) = app.services.auth.key_file().map(KeyFile::refresh) else { return };
     tracing::error!(%error, "AUTH_JWKS_FILE cannot be used: the keys stay as they were");
     app.services.events.record(&Event::KeysUnusable);

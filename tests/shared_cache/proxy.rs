@@ -1,4 +1,4 @@
-//! A wire to the Redis that can be cut, or lie dead without a word.
+//! A proxy before the Redis: its connections can be closed, or fall silent without a word.
 
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -6,54 +6,54 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
-    Whole,
+pub enum Link {
+    Up,
     /// Open connections end, and new ones at once.
-    Cut,
+    Closed,
     /// Nothing comes through, and nobody is told.
-    Dead,
+    Silent,
 }
 
-pub struct Cable {
+pub struct Proxy {
     pub url: String,
-    wire: Arc<watch::Sender<Wire>>,
+    link: Arc<watch::Sender<Link>>,
 }
 
-impl Cable {
-    pub async fn to(redis: &str, wire: Wire) -> Self {
+impl Proxy {
+    pub async fn to(redis: &str, link: Link) -> Self {
         let (scheme, rest) = redis.split_once("://").unwrap();
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         let server = host.to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let wire = Arc::new(watch::Sender::new(wire));
-        let seen = Arc::clone(&wire);
+        let link = Arc::new(watch::Sender::new(link));
+        let seen = Arc::clone(&link);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 tokio::spawn(carry(client, server.clone(), seen.subscribe()));
             }
         });
-        Self { url: format!("{scheme}://127.0.0.1:{port}/{path}"), wire }
+        Self { url: format!("{scheme}://127.0.0.1:{port}/{path}"), link }
     }
 
-    pub fn set(&self, wire: Wire) {
-        self.wire.send_replace(wire);
+    pub fn set(&self, link: Link) {
+        self.link.send_replace(link);
     }
 }
 
-async fn carry(mut client: TcpStream, server: String, mut wire: watch::Receiver<Wire>) {
+async fn carry(mut client: TcpStream, server: String, mut link: watch::Receiver<Link>) {
     let mut server = TcpStream::connect(server).await.unwrap();
     let (mut there, mut back) = ([0; 4_096], [0; 4_096]);
     loop {
-        let now = *wire.borrow_and_update();
+        let now = *link.borrow_and_update();
         match now {
-            Wire::Cut => return,
+            Link::Closed => return,
             // A dead connection stays dead when the next one would live.
-            Wire::Dead => std::future::pending().await,
-            Wire::Whole => {}
+            Link::Silent => std::future::pending().await,
+            Link::Up => {}
         }
         let moved = tokio::select! {
-            _ = wire.changed() => continue,
+            _ = link.changed() => continue,
             read = client.read(&mut there) => match read {
                 Ok(read @ 1..) => server.write_all(&there[..read]).await,
                 Ok(0) | Err(_) => return,

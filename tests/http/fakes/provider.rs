@@ -1,4 +1,4 @@
-//! A payment system with moods.
+//! A payment system that behaves as a test tells it to, and records what it was asked.
 
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
@@ -16,35 +16,35 @@ use std::time::Duration;
 
 /// How a payment system answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mood {
+pub enum Behaviour {
     #[default]
-    Well,
+    Answers,
     /// Not executed.
-    Open,
+    BreakerOpen,
     /// Refuses the order.
-    Refusing,
+    Refuses,
     /// Never answers.
-    Hanging,
+    Hangs,
 }
 
 /// By POST, query, signature, body.
-pub type SeenCallback = (bool, String, Option<String>, Vec<u8>);
+pub type RecordedCallback = (bool, String, Option<String>, Vec<u8>);
 
 #[derive(Debug)]
-pub struct Bank {
+pub struct RecordingProvider {
     provider: Provider,
-    pub mood: Mutex<Mood>,
+    pub behaviour: Mutex<Behaviour>,
     pub registered: Mutex<Vec<(RegisterOrder, Call)>>,
-    pub callbacks: Mutex<Vec<SeenCallback>>,
+    pub callbacks: Mutex<Vec<RecordedCallback>>,
     refunded: AtomicI64,
     cancelled: AtomicBool,
 }
 
-impl Bank {
+impl RecordingProvider {
     pub fn new(provider: Provider) -> Self {
         Self {
             provider,
-            mood: Mutex::default(),
+            behaviour: Mutex::default(),
             registered: Mutex::default(),
             callbacks: Mutex::default(),
             refunded: AtomicI64::new(0),
@@ -52,20 +52,20 @@ impl Bank {
         }
     }
 
-    pub fn feel(&self, mood: Mood) {
-        *self.mood.lock().unwrap() = mood;
+    pub fn behave(&self, behaviour: Behaviour) {
+        *self.behaviour.lock().unwrap() = behaviour;
     }
 
     async fn answer(&self) -> Result<(), PaymentError> {
-        let mood = *self.mood.lock().unwrap();
-        match mood {
-            Mood::Well => Ok(()),
-            Mood::Hanging => std::future::pending().await,
-            Mood::Refusing => Err(PaymentError::Rejected(Rejection {
+        let behaviour = *self.behaviour.lock().unwrap();
+        match behaviour {
+            Behaviour::Answers => Ok(()),
+            Behaviour::Hangs => std::future::pending().await,
+            Behaviour::Refuses => Err(PaymentError::Rejected(Rejection {
                 code: "5".to_owned(),
                 concerns: Concern::Order,
             })),
-            Mood::Open => {
+            Behaviour::BreakerOpen => {
                 let system = match self.provider {
                     Provider::Sber => System::Sber,
                     Provider::OdnaKassa => System::OdnaKassa,
@@ -82,7 +82,7 @@ impl Bank {
 }
 
 #[async_trait::async_trait]
-impl PaymentPort for Bank {
+impl PaymentPort for RecordingProvider {
     fn provider(&self) -> Provider {
         self.provider
     }
