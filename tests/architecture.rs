@@ -229,6 +229,17 @@ fn only_the_http_client_builds_connections() {
 }
 
 #[test]
+fn only_the_configuration_and_the_failpoints_read_the_environment() {
+    let readers = modules().iter().filter(|module| {
+        let text = fs::read_to_string(root().join(&module.file)).unwrap();
+        text.lines().any(|line| !line.trim_start().starts_with("//") && line.contains("env::var"))
+    });
+    let strangers =
+        readers.filter(|m| !["config", "core::engine::failpoint"].contains(&m.path.as_str()));
+    assert_none(&strangers.map(|m| m.file.display().to_string()).collect::<Vec<_>>());
+}
+
+#[test]
 fn no_file_is_longer_than_400_lines() {
     let modules = modules();
     let long = modules.iter().filter(|m| m.lines > 400);

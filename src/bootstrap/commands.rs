@@ -4,7 +4,7 @@ use super::service::{self, Listeners};
 use super::simulated;
 use crate::adapters::inbound::api;
 use crate::adapters::outbound::storage;
-use crate::config::{Config, Problem, Problems};
+use crate::config::{self, Config, Problem, Problems};
 use crate::sandbox::Sandbox;
 use crate::telemetry::Telemetry;
 use anyhow::Context;
@@ -110,8 +110,8 @@ fn serve(
 fn serve_sandbox() -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let sandbox = runtime.block_on(simulated::start()).context("the simulated partners")?;
-    let json = std::env::var("SBER_PROTOCOL").is_ok_and(|protocol| protocol == "json");
-    match Config::sandbox(std::env::vars_os(), simulated::variables(&sandbox, json)) {
+    let json = config::variable("SBER_PROTOCOL").is_some_and(|protocol| protocol == "json");
+    match Config::sandbox_from_env(simulated::variables(&sandbox, json)) {
         Ok((config, warnings)) => serve(&runtime, config, &warnings, Some(&sandbox)),
         Err(problems) => refuse(&problems),
     }
@@ -126,7 +126,7 @@ fn migrate(config: &Config) -> anyhow::Result<ExitCode> {
 /// Asks this machine's instance, over plain HTTP, with nothing but a socket: it runs in a container
 /// without a shell.
 fn healthcheck() -> ExitCode {
-    let address = std::env::var("HTTP_ADDR").ok().and_then(|text| text.parse().ok());
+    let address = config::variable("HTTP_ADDR").and_then(|text| text.parse().ok());
     let address: SocketAddr = address.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080)));
     match ready(loopback(address)) {
         Ok(true) => ExitCode::SUCCESS,

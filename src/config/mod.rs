@@ -1,5 +1,6 @@
 //! The configuration: read from the environment once, checked as a whole, and handed on as the
-//! structs that each part is built from. Nothing else in the service reads the environment.
+//! structs that each part is built from. No other code of ours reads the environment, but for the
+//! failpoints of debug builds; the exporter of spans reads the standard `OTEL_` names by itself.
 //!
 //! `rows` is the table of all variables with their defaults, `vars` has their types, and
 //! `environment` collects whatever is wrong into one message.
@@ -33,6 +34,12 @@ use crate::core::payment::policy::PaymentPolicy;
 use environment::Environment;
 use std::ffi::OsString;
 use std::time::Duration;
+
+/// One variable of this process, for what must be known before there is a configuration.
+#[must_use]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
 
 /// Everything that can be set, valid as a whole.
 #[derive(Debug, Clone)]
@@ -69,6 +76,16 @@ impl Config {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(Self, Vec<Problem>), Problems> {
         Self::assemble(Environment::new(variables, []), false)
+    }
+
+    /// The sandbox's, in this process.
+    ///
+    /// # Errors
+    /// Every variable that is wrong.
+    pub fn sandbox_from_env(
+        partners: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(Self, Vec<Problem>), Problems> {
+        Self::sandbox(std::env::vars_os(), partners)
     }
 
     /// For the sandbox: `partners` are the variables that lead to the simulated partners (base URLs

@@ -187,12 +187,12 @@ impl Switch {
         let root = JsonPointer::Root;
         let members = violations.object(body, root, &["mode", "ttl", "reason"])?;
         let mode = violations.member(members, root, "mode").and_then(|value| {
-            let at = JsonPointer::Member(&root, "mode");
+            let at = root.member("mode");
             let word = violations.string(value, at)?;
             violations.parsed(BreakerMode::parse(word), at, BAD_MODE)
         });
         let ttl = members.get("ttl").and_then(|value| {
-            let at = JsonPointer::Member(&root, "ttl");
+            let at = root.member("ttl");
             let text = violations.string(value, at)?;
             let ttl = humantime::parse_duration(text).ok();
             let ttl = ttl.filter(|ttl| !ttl.is_zero() && *ttl <= LONGEST_TTL);
@@ -204,7 +204,7 @@ impl Switch {
 }
 
 fn reason(value: Option<&Value>, violations: &mut Violations) -> Option<String> {
-    let at = JsonPointer::Member(&JsonPointer::Root, "reason");
+    let at = JsonPointer::Root.member("reason");
     let text = violations.string(value?, at)?;
     let short = (text.chars().count() <= LONGEST_REASON).then(|| text.to_owned());
     violations.parsed(short, at, BAD_REASON)

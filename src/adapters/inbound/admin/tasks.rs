@@ -170,7 +170,7 @@ fn resolution(
     let root = JsonPointer::Root;
     let members = violations.object(body, root, &["finding", "number", "reason"])?;
     let finding = violations.member(members, root, "finding").and_then(|value| {
-        let at = JsonPointer::Member(&root, "finding");
+        let at = root.member("finding");
         let finding = match violations.string(value, at)? {
             "executed" => Some(OperatorFinding::Executed),
             "not_executed" => Some(OperatorFinding::NotExecuted),
@@ -182,16 +182,15 @@ fn resolution(
     let why =
         violations.member(members, root, "reason").and_then(|value| reason(value, violations));
     let number = members.get("number").filter(|value| !value.is_null());
-    let number =
-        match number.map(|value| violations.string(value, JsonPointer::Member(&root, "number"))) {
-            Some(number) => Some(ProviderNumber::told(number?)),
-            None => None,
-        };
+    let number = match number.map(|value| violations.string(value, root.member("number"))) {
+        Some(number) => Some(ProviderNumber::told(number?)),
+        None => None,
+    };
     Some((finding?, number, why?))
 }
 
 fn reason(value: &Value, violations: &mut Violations) -> Option<String> {
-    let at = JsonPointer::Member(&JsonPointer::Root, "reason");
+    let at = JsonPointer::Root.member("reason");
     let text = violations.string(value, at)?.trim();
     let fits = (1..=LONGEST_REASON).contains(&text.chars().count());
     violations.parsed(fits.then(|| text.to_owned()), at, BAD_REASON)

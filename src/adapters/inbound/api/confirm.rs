@@ -129,7 +129,7 @@ fn return_url(body: Option<&Value>, allowed: &ReturnUrls) -> Result<Option<Strin
     if let Some(members) = violations.object(body, JsonPointer::Root, &["return_url"])
         && let Some(value) = members.get("return_url")
     {
-        let at = JsonPointer::Member(&JsonPointer::Root, "return_url");
+        let at = JsonPointer::Root.member("return_url");
         let text = violations.string(value, at);
         url = text.and_then(|text| {
             violations.parsed(allowed.allow(text).then(|| text.to_owned()), at, BAD_RETURN_URL)

@@ -2,7 +2,7 @@
 
 use crate::adapters::inbound::api::auth::Caller;
 use crate::adapters::inbound::api::idempotency::{Claim, Key, mark_replayed, replayed};
-use crate::adapters::inbound::api::new_order::{NewOrderBody, Wanted};
+use crate::adapters::inbound::api::new_order::{NewOrderBody, OrderRequest};
 use crate::adapters::inbound::api::order_body::OrderBody;
 use crate::adapters::inbound::api::state::App;
 use crate::adapters::inbound::http_kit::body::Json;
@@ -50,24 +50,24 @@ pub async fn create_order(
     Key(key): Key,
     Json(body): Json,
 ) -> Result<Response, Problem> {
-    let wanted = Wanted::read(&body)?;
-    caller.may_order_for(&wanted.customer_id)?;
+    let request = OrderRequest::read(&body)?;
+    caller.may_order_for(&request.customer_id)?;
     let Some(key) = key else {
-        let work = place(Arc::clone(&app), wanted, None, context);
+        let work = place(Arc::clone(&app), request, None, context);
         return match app.detached(work).await?? {
             Placed::New(order) => Ok(created(&order.id.to_string(), render(&order))),
             Placed::Known(_) => Err(Problem::internal("a reply was kept for no key")),
         };
     };
     let key = IdempotencyKey { owner: caller.owner, route: ROUTE, key };
-    let claim = app.keys.claim(key, wanted.fingerprint(ROUTE), &*app.services.events)?;
-    app.detached(place_once(Arc::clone(&app), wanted, claim, context)).await?
+    let claim = app.keys.claim(key, request.fingerprint(ROUTE), &*app.services.events)?;
+    app.detached(place_once(Arc::clone(&app), request, claim, context)).await?
 }
 
 /// The claim is held until the reply is kept: a repeat finds one or the other.
 async fn place_once(
     app: Arc<App>,
-    wanted: Wanted,
+    request: OrderRequest,
     claim: Claim,
     context: RequestContext,
 ) -> Result<Response, Problem> {
@@ -80,7 +80,7 @@ async fn place_once(
         fingerprint: claim.fingerprint,
         render: Box::new(|order| (StatusCode::CREATED.as_u16(), render(order))),
     };
-    match place(Arc::clone(&app), wanted, Some(keyed), context.clone()).await {
+    match place(Arc::clone(&app), request, Some(keyed), context.clone()).await {
         Ok(Placed::New(order)) => {
             services.events.record(&Event::Idempotency(IdempotencyResult::New));
             Ok(created(&order.id.to_string(), render(&order)))
@@ -104,11 +104,11 @@ async fn place_once(
 
 async fn place(
     app: Arc<App>,
-    wanted: Wanted,
+    request: OrderRequest,
     key: Option<KeyedOrder>,
     context: RequestContext,
 ) -> Result<Placed, Problem> {
-    let Wanted { customer_id, lines } = wanted;
+    let OrderRequest { customer_id, lines } = request;
     let products: Vec<ProductId> = lines.iter().map(|(product, _)| product.clone()).collect();
     let order = NewOrder { customer_id, lines, key, call: context.call() };
     app.use_cases.place_order.run(order).await.map_err(|error| match error {
@@ -147,8 +147,8 @@ fn replay(kept: KeptReply) -> Response {
 impl Problem {
     fn at_line(self, line: Option<usize>) -> Self {
         let Some(index) = line else { return self };
-        let items = JsonPointer::Member(&JsonPointer::Root, "items");
-        let at = JsonPointer::Element(&items, index);
-        self.with_violation(JsonPointer::Member(&at, "product_id"), Code::ProductNotFound.detail())
+        let items = JsonPointer::Root.member("items");
+        let at = items.element(index);
+        self.with_violation(at.member("product_id"), Code::ProductNotFound.detail())
     }
 }

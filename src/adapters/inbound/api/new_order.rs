@@ -16,7 +16,7 @@ const BAD_COUNT: Text =
 const BAD_QUANTITY: Text =
     Text::new("must be a whole number, 1 to 10000", "должно быть целым числом от 1 до 10000");
 
-// How it is read, with all violations at once: `Wanted`.
+// How it is read, with all violations at once: `OrderRequest`.
 /// What a customer wants to buy.
 #[expect(dead_code, reason = "only its schema is used: bodies are read by hand")]
 #[derive(Debug, ToSchema)]
@@ -40,28 +40,28 @@ pub struct NewItemBody {
 }
 
 #[derive(Debug)]
-pub struct Wanted {
+pub struct OrderRequest {
     pub customer_id: CustomerId,
     pub lines: Vec<(ProductId, u32)>,
 }
 
-impl Wanted {
+impl OrderRequest {
     pub fn read(body: &Value) -> Result<Self, Problem> {
         let mut violations = Violations::default();
-        let wanted = Self::from_object(body, &mut violations);
-        violations.into_result(wanted)
+        let request = Self::from_object(body, &mut violations);
+        violations.into_result(request)
     }
 
     fn from_object(body: &Value, violations: &mut Violations) -> Option<Self> {
         let root = JsonPointer::Root;
         let members = violations.object(body, root, &["customer_id", "items"])?;
         let customer_id = violations.member(members, root, "customer_id").and_then(|value| {
-            let at = JsonPointer::Member(&root, "customer_id");
+            let at = root.member("customer_id");
             let text = violations.string(value, at)?;
             violations.parsed(CustomerId::parse(text).ok(), at, BAD_ID)
         });
         let lines = violations.member(members, root, "items").and_then(|value| {
-            let at = JsonPointer::Member(&root, "items");
+            let at = root.member("items");
             let items = violations.array(value, at)?;
             if items.is_empty() || items.len() > MAX_ITEMS {
                 violations.add(at, BAD_COUNT);
@@ -69,7 +69,7 @@ impl Wanted {
             }
             let mut lines = Vec::with_capacity(items.len());
             for (index, item) in items.iter().enumerate() {
-                lines.extend(line(item, JsonPointer::Element(&at, index), violations));
+                lines.extend(line(item, at.element(index), violations));
             }
             Some(lines)
         });
@@ -92,14 +92,14 @@ fn line(
 ) -> Option<(ProductId, u32)> {
     let members = violations.object(item, at, &["product_id", "quantity"])?;
     let product = violations.member(members, at, "product_id").and_then(|value| {
-        let at = JsonPointer::Member(&at, "product_id");
+        let at = at.member("product_id");
         let text = violations.string(value, at)?;
         violations.parsed(ProductId::parse(text).ok(), at, BAD_ID)
     });
     let quantity = violations.member(members, at, "quantity").and_then(|value| {
         let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
         let number = number.filter(|number| (1..=MAX_QUANTITY).contains(number));
-        violations.parsed(number, JsonPointer::Member(&at, "quantity"), BAD_QUANTITY)
+        violations.parsed(number, at.member("quantity"), BAD_QUANTITY)
     });
     Some((product?, quantity?))
 }
@@ -112,7 +112,7 @@ mod tests {
     use serde_json::json;
 
     fn pointers(body: &Value) -> Vec<String> {
-        let problem = Wanted::read(body).unwrap_err();
+        let problem = OrderRequest::read(body).unwrap_err();
         let context = ProblemContext { lang: Lang::En, instance: None, trace_id: None };
         let shown: Value = serde_json::from_slice(&problem.body(context)).unwrap();
         let errors = shown["errors"].as_array().unwrap();
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn the_fingerprint_is_of_what_was_asked() {
         let print = |text: &str| {
-            Wanted::read(&serde_json::from_str(text).unwrap()).unwrap().fingerprint("r")
+            OrderRequest::read(&serde_json::from_str(text).unwrap()).unwrap().fingerprint("r")
         };
         let one = print(r#"{"customer_id":"c","items":[{"product_id":"p","quantity":1}]}"#);
         let spaced = print(r#"{ "items":[{"quantity":1, "product_id":"p"}], "customer_id":"c" }"#);

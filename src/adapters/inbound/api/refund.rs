@@ -222,9 +222,7 @@ fn amount(body: Option<&Value>) -> Result<Option<Money>, Problem> {
     let amount = body
         .and_then(|body| violations.object(body, JsonPointer::Root, &["amount"]))
         .and_then(|members| members.get("amount"))
-        .and_then(|value| {
-            money(value, JsonPointer::Member(&JsonPointer::Root, "amount"), &mut violations)
-        });
+        .and_then(|value| money(value, JsonPointer::Root.member("amount"), &mut violations));
     violations.into_result(Some(amount))
 }
 
@@ -232,10 +230,10 @@ fn money(value: &Value, at: JsonPointer<'_>, violations: &mut Violations) -> Opt
     let members = violations.object(value, at, &["amount", "currency"])?;
     let minor = violations.member(members, at, "amount").and_then(|value| {
         let minor = value.as_i64().filter(|minor| *minor > 0);
-        violations.parsed(minor, JsonPointer::Member(&at, "amount"), BAD_AMOUNT)
+        violations.parsed(minor, at.member("amount"), BAD_AMOUNT)
     });
     let currency = violations.member(members, at, "currency").and_then(|value| {
-        let at = JsonPointer::Member(&at, "currency");
+        let at = at.member("currency");
         let code = violations.string(value, at)?;
         violations.parsed(Currency::parse(code).ok(), at, BAD_CURRENCY)
     });

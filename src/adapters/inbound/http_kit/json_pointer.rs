@@ -13,6 +13,16 @@ pub enum JsonPointer<'a> {
     Element(&'a JsonPointer<'a>, usize),
 }
 
+impl<'a> JsonPointer<'a> {
+    pub const fn member(&'a self, name: &'a str) -> Self {
+        Self::Member(self, name)
+    }
+
+    pub const fn element(&'a self, index: usize) -> Self {
+        Self::Element(self, index)
+    }
+}
+
 impl fmt::Display for JsonPointer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -32,11 +42,11 @@ mod tests {
 
     #[test]
     fn a_place_is_a_json_pointer() {
-        let (root, items) = (JsonPointer::Root, JsonPointer::Member(&JsonPointer::Root, "items"));
-        let first = JsonPointer::Element(&items, 0);
-        assert_eq!(JsonPointer::Member(&first, "a/b~c").to_string(), "/items/0/a~1b~0c");
+        let (root, items) = (JsonPointer::Root, JsonPointer::Root.member("items"));
+        let first = items.element(0);
+        assert_eq!(first.member("a/b~c").to_string(), "/items/0/a~1b~0c");
         assert_eq!(root.to_string(), "");
         let long = "ю".repeat(100);
-        assert_eq!(JsonPointer::Member(&root, &long).to_string(), format!("/{}", "ю".repeat(64)));
+        assert_eq!(root.member(&long).to_string(), format!("/{}", "ю".repeat(64)));
     }
 }

@@ -66,7 +66,7 @@ impl Params {
         }
         let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri);
         for (name, value) in pairs.map(|Query(pairs)| pairs).unwrap_or_default() {
-            let at = JsonPointer::Member(&JsonPointer::Root, &name);
+            let at = JsonPointer::Root.member(&name);
             if !known.contains(&name.as_str()) {
                 params.violations.add(at, UNKNOWN);
             } else if params.pairs.iter().any(|(seen, _)| *seen == name) {
@@ -86,11 +86,7 @@ impl Params {
         otherwise: Text,
     ) -> Option<T> {
         let (_, text) = self.pairs.iter().find(|(known, _)| known == name)?;
-        self.violations.parsed(
-            parse(text),
-            JsonPointer::Member(&JsonPointer::Root, name),
-            otherwise,
-        )
+        self.violations.parsed(parse(text), JsonPointer::Root.member(name), otherwise)
     }
 
     pub fn limit(&mut self) -> usize {

@@ -57,8 +57,7 @@ impl Problem {
 
     /// A parameter or a header that breaks a rule.
     pub fn invalid_at(name: &str, detail: Text) -> Self {
-        Self::new(Code::InvalidRequest)
-            .with_violation(JsonPointer::Member(&JsonPointer::Root, name), detail)
+        Self::new(Code::InvalidRequest).with_violation(JsonPointer::Root.member(name), detail)
     }
 
     /// Something that cannot happen did; `cause` goes to the log and nowhere else.

@@ -51,7 +51,7 @@ impl Violations {
             return None;
         };
         for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
-            self.add(JsonPointer::Member(&at, name), UNKNOWN);
+            self.add(at.member(name), UNKNOWN);
         }
         Some(members)
     }
@@ -65,7 +65,7 @@ impl Violations {
     ) -> Option<&'v Value> {
         let value = members.get(name);
         if value.is_none() {
-            self.add(JsonPointer::Member(&at, name), MISSING);
+            self.add(at.member(name), MISSING);
         }
         value
     }
