@@ -273,7 +273,7 @@ pub fn request(
 }
 
 struct Outside {
-    store: Arc<Cable>,
+    store: Arc<FlakyStore>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     events: Arc<dyn Events>,
