@@ -10,7 +10,7 @@ CREATE TABLE refunds (
     amount       BIGINT  NOT NULL CONSTRAINT refunds_amount CHECK (amount > 0),
     currency     TEXT    NOT NULL,
     state        TEXT    NOT NULL CONSTRAINT refunds_state CHECK (state IN
-        ('planned', 'sent', 'in_doubt', 'done', 'refused', 'cancelled', 'review')),
+        ('planned', 'sent', 'in_doubt', 'done', 'refused', 'cancelled', 'expired', 'review')),
     -- Who wanted the money back.
     origin       TEXT    NOT NULL,
     -- No reference: a finished task is removed long before its refund is. None when it was made elsewhere.
@@ -32,9 +32,9 @@ CREATE TABLE refunds (
 INSERT INTO refunds (order_id, key, provider, sequence, amount, currency, state, origin, task_id,
     told_before, sent_at, sends, acknowledged, unchanged, created_at, updated_at)
 SELECT t.order_id, 'R' || t.id, r.provider, r.sequence, (t.refund ->> 'amount')::bigint, t.refund ->> 'currency',
-    CASE t.state WHEN 'succeeded' THEN 'done' WHEN 'failed' THEN 'refused' WHEN 'cancelled' THEN 'cancelled'
-        WHEN 'review' THEN 'review'
-        ELSE CASE WHEN t.refund ->> 'sent_at' IS NULL THEN 'planned' ELSE 'in_doubt' END END,
+    CASE WHEN t.state = 'succeeded' THEN 'done' WHEN t.state = 'failed' AND t.error = 'expired' THEN 'expired'
+        WHEN t.state = 'failed' THEN 'refused' WHEN t.state IN ('cancelled', 'review') THEN t.state
+        WHEN t.refund ->> 'sent_at' IS NULL THEN 'planned' ELSE 'in_doubt' END,
     CASE WHEN r.state = 'surplus' OR t.reason IS NOT DISTINCT FROM 'operator' THEN 'late_money' ELSE 'client' END,
     t.id, (t.refund ->> 'before')::bigint, (t.refund ->> 'sent_at')::bigint, (t.refund ->> 'sends')::bigint,
     (t.refund ->> 'taken')::boolean, (t.refund ->> 'unchanged')::bigint, t.created_at, t.updated_at

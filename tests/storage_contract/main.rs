@@ -66,6 +66,7 @@ contract! {
     refunding {
         a_refund_is_committed_with_its_task_and_reads_back,
         a_refund_moves_on_and_its_neighbours_stay_as_they_are,
+        every_word_about_a_refund_is_one_of_the_schema,
         a_refund_outlives_its_task,
     }
     refusing {

@@ -88,6 +88,19 @@ pub async fn a_refund_moves_on_and_its_neighbours_stay_as_they_are(world: World)
     assert!(after.contains(&done) && after.contains(&stays), "{after:?}");
 }
 
+pub async fn every_word_about_a_refund_is_one_of_the_schema(world: World) {
+    let id = paid(&world).await;
+    let states = RefundState::ALL.into_iter().map(|state| (state, RefundOrigin::Client));
+    let origins = RefundOrigin::ALL.into_iter().map(|origin| (RefundState::Done, origin));
+    for (place, (state, origin)) in states.chain(origins).enumerate() {
+        let task = TaskId::new(u128::try_from(place).unwrap() + 1);
+        let new = Refund { state, origin, ..refund(id, task) };
+        world.change(id, move |d, _| d.refunds.push(new.clone())).await.unwrap();
+    }
+    let stored = world.aggregate(id).await.refunds;
+    assert_eq!(stored.len(), RefundState::ALL.len() + RefundOrigin::ALL.len());
+}
+
 pub async fn a_refund_outlives_its_task(world: World) {
     let id = paid(&world).await;
     let gone = task(id, TaskKind::RefundPayment, START);

@@ -26,6 +26,7 @@ const LONG: Duration = Duration::from_secs(10);
 struct Plan {
     state: &'static str,
     reason: &'static str,
+    error: &'static str,
     registration: &'static str,
     sent: bool,
     refunded: i64,
@@ -38,6 +39,7 @@ const fn plan(state: &'static str, sent: bool, becomes: RefundState) -> Plan {
     Plan {
         state,
         reason: "NULL",
+        error: "NULL",
         registration: "paid",
         sent,
         refunded: 0,
@@ -48,12 +50,13 @@ const fn plan(state: &'static str, sent: bool, becomes: RefundState) -> Plan {
 
 /// Each gives back 100.
 fn plans() -> Vec<Plan> {
-    use RefundState::{Cancelled, Done, InDoubt, Planned, Refused, Review};
+    use RefundState::{Cancelled, Done, Expired, InDoubt, Planned, Refused, Review};
     let late = |becomes| (becomes, RefundOrigin::LateMoney);
     vec![
         Plan { refunded: 100, ..plan("succeeded", true, Done) },
         Plan { refunded: 300, unexplained: 200, ..plan("succeeded", true, Done) },
         plan("failed", true, Refused),
+        Plan { error: "'expired'", ..plan("failed", false, Expired) },
         Plan { refunded: 30, unexplained: 30, ..plan("cancelled", false, Cancelled) },
         Plan { refunded: 30, ..plan("review", true, Review) },
         plan("queued", false, Planned),
@@ -109,7 +112,7 @@ fn seed(dialect: Dialect) -> String {
         sql += &self::registration(dialect, number, registration, 0);
         for (kind, id) in [("register_payment", 0), ("cancel_payment", 1), ("sync_payment", 2)] {
             let id = 1_000 + number * 10 + id;
-            sql += &task(dialect, number, id, kind, "queued", "NULL", "NULL");
+            sql += &task(dialect, number, id, kind, "queued", ["NULL"; 3]);
         }
     }
     for (number, plan) in (PLANS..).zip(plans()) {
@@ -123,7 +126,8 @@ fn seed(dialect: Dialect) -> String {
             u8::from(plan.sent),
             plan.sent,
         );
-        sql += &task(dialect, number, number, "refund_payment", plan.state, plan.reason, &refund);
+        let details = [plan.reason, plan.error, &refund];
+        sql += &task(dialect, number, number, "refund_payment", plan.state, details);
     }
     sql += &order(dialect, PRUNED, "refunded");
     sql += &self::registration(dialect, PRUNED, "paid", 500);
@@ -170,8 +174,7 @@ fn task(
     id: u128,
     kind: &str,
     state: &str,
-    reason: &str,
-    refund: &str,
+    [reason, error, refund]: [&str; 3],
 ) -> String {
     let (order, now) = (dialect.id(number), START.micros());
     let (owner, token, until) = if state == "running" {
@@ -181,9 +184,9 @@ fn task(
     };
     format!(
         "INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, \
-         deadline, lease_owner, lease_token, lease_until, result_provider, result_sequence, refund, \
+         deadline, lease_owner, lease_token, lease_until, result_provider, result_sequence, error, refund, \
          created_at, updated_at, version) VALUES ({id}, {order}, '{kind}', '{state}', {reason}, \
-         {now}, 'any', 0, 0, {now}, {owner}, {token}, {until}, 'sber', 1, {refund}, {now}, {now}, 2);"
+         {now}, 'any', 0, 0, {now}, {owner}, {token}, {until}, 'sber', 1, {error}, {refund}, {now}, {now}, 2);"
     )
 }
 
@@ -223,11 +226,11 @@ async fn goes_on(store: Arc<dyn Store>) {
     assert_eq!(orders.len(), OrderStatus::ALL.len() + plans().len() + 1);
     for (number, plan) in (PLANS..).zip(plans()) {
         let mut expected = vec![migrated(number, &plan)];
-        expected.extend(unexplained(number, plan.unexplained));
+        expected.extend(unexplained(plan.unexplained));
         let found = refunds(&*store, number).await;
         assert_eq!(found, expected, "{} {}", plan.state, plan.registration);
     }
-    assert_eq!(refunds(&*store, PRUNED).await, Vec::from_iter(unexplained(PRUNED, 500)));
+    assert_eq!(refunds(&*store, PRUNED).await, Vec::from_iter(unexplained(500)));
     let due = store.claim(&claim("i-2", &[(None, 99)])).await.unwrap();
     let unfinished = ["queued", "running"];
     let planned = plans().iter().filter(|plan| unfinished.contains(&plan.state)).count();
@@ -237,7 +240,7 @@ async fn goes_on(store: Arc<dyn Store>) {
         let settled = decide(&*store, order.order.id, LoadOptions::Aggregate, change).await;
         assert!(settled.is_ok(), "{settled:?}");
     }
-    let states: Vec<_> = refunds(&*store, PLANS + 5).await.iter().map(|r| r.state).collect();
+    let states: Vec<_> = refunds(&*store, PLANS + 6).await.iter().map(|r| r.state).collect();
     assert_eq!(states, [RefundState::Refused]);
 }
 
@@ -269,10 +272,8 @@ fn migrated(number: u128, plan: &Plan) -> Refund {
     }
 }
 
-fn unexplained(number: u128, minor: i64) -> Option<Refund> {
+fn unexplained(minor: i64) -> Option<Refund> {
     let key = RefundKey::stored("seen-sber-1");
-    let (about, origin) = ((Provider::Sber, 1), RefundOrigin::Elsewhere);
     let amount = Money::rub(minor).unwrap();
-    let seen = Refund::planned(key, about, amount, origin, TaskId::new(number), START);
-    (minor > 0).then_some(Refund { state: RefundState::Done, task: None, ..seen })
+    (minor > 0).then(|| Refund::seen_elsewhere(key, (Provider::Sber, 1), amount, START))
 }
