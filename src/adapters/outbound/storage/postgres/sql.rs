@@ -193,11 +193,12 @@ macro_rules! due {
 /// `$1` a test's now, `$2` lanes, `$3` how many of each, `$4` owner, `$5` token, `$6` the lease.
 /// Routine polls come last: those are only looked at, and locked, where the others left room.
 /// What is due becomes an array, which the planner takes for short; of a join with it, it would fear
-/// thousands of rows and read the whole table.
+/// thousands of rows and read the whole table. Whoever looks for what this claim took, because its
+/// answer was lost, waits at the token's lock until it is over.
 pub const CLAIM: &str = concat!(
     "WITH clock AS MATERIALIZED (SELECT ",
     now!("$1"),
-    " AS now), due AS MATERIALIZED (SELECT t.id FROM clock, \
+    " AS now, pg_advisory_xact_lock(hashtextextended($5, 0))), due AS MATERIALIZED (SELECT t.id FROM clock, \
      unnest($2::text[], $3::bigint[]) AS lane (name, size) CROSS JOIN LATERAL \
      (SELECT id FROM ",
     due!("false"),
@@ -211,6 +212,9 @@ pub const CLAIM: &str = concat!(
      RETURNING ",
     claimed_json!()
 );
+
+/// `$1` the token of a claim: waits for its end, where it is still running.
+pub const AWAIT_CLAIM: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
 
 /// What a claim took whose answer was lost. `$1` token.
 pub const CLAIMED: &str = concat!(

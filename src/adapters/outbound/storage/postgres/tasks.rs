@@ -63,8 +63,10 @@ impl Work for ClaimRequest {
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Vec<Claimed>, AttemptError> {
         let mut claimed: Vec<String> = Vec::new();
         if tx.attempt > 0 {
+            let token = self.token.uuid().to_string();
+            sqlx::query(sql::AWAIT_CLAIM).bind(&token).execute(&mut *tx.connection).await?;
             claimed = sqlx::query_scalar(sql::CLAIMED)
-                .bind(self.token.uuid().to_string())
+                .bind(&token)
                 .fetch_all(&mut *tx.connection)
                 .await?;
         }
