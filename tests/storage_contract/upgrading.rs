@@ -7,6 +7,7 @@ use order_service::core::domain::money::Money;
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
+use order_service::core::payment::registration::Registration;
 use order_service::core::ports::order_repository::{
     LoadOptions, OrderQuery, OrderRepository, Scope, SideWrites, decide,
 };
@@ -62,12 +63,7 @@ fn plans() -> Vec<Plan> {
         plan("queued", false, Planned),
         Plan { refunded: 30, ..plan("queued", true, InDoubt) },
         plan("running", true, InDoubt),
-        Plan {
-            reason: "'operator'",
-            registration: "dead",
-            becomes: late(Planned),
-            ..plan("queued", false, Planned)
-        },
+        Plan { reason: "'operator'", becomes: late(Planned), ..plan("queued", false, Planned) },
         Plan {
             registration: "surplus",
             refunded: 100,
@@ -163,8 +159,9 @@ fn registration(dialect: Dialect, number: u128, state: &str, refunded: i64) -> S
     let (id, now) = (dialect.id(number), START.micros());
     format!(
         "INSERT INTO registrations (order_id, provider, sequence, number, amount, refunded, \
-         currency, state, not_found, hinted, evidence, created_at, updated_at) VALUES ({id}, \
-         'sber', 1, 'N{number}', 1000, {refunded}, 'RUB', '{state}', 0, false, 'told', {now}, {now});"
+         currency, state, not_found, cancel_sent_at, hinted, evidence, created_at, updated_at) \
+         VALUES ({id}, 'sber', 1, 'N{number}', 1000, {refunded}, 'RUB', '{state}', 0, {now}, true, \
+         'told', {now}, {now});"
     )
 }
 
@@ -231,6 +228,7 @@ async fn goes_on(store: Arc<dyn Store>) {
         assert_eq!(found, expected, "{} {}", plan.state, plan.registration);
     }
     assert_eq!(refunds(&*store, PRUNED).await, Vec::from_iter(unexplained(500)));
+    later_news(&*store).await;
     let due = store.claim(&claim("i-2", &[(None, 99)])).await.unwrap();
     let unfinished = ["queued", "running"];
     let planned = plans().iter().filter(|plan| unfinished.contains(&plan.state)).count();
@@ -242,6 +240,22 @@ async fn goes_on(store: Arc<dyn Store>) {
     }
     let states: Vec<_> = refunds(&*store, PLANS + 6).await.iter().map(|r| r.state).collect();
     assert_eq!(states, [RefundState::Refused]);
+}
+
+/// What an earlier version knew of it in other words.
+async fn later_news(store: &dyn OrderRepository) {
+    let live = registration_of(store, 3).await;
+    assert_eq!((live.given_up_at, live.sync_requested_at), (Some(START), Some(START)));
+    let paid = registration_of(store, 4).await;
+    assert_eq!((paid.given_up_at, paid.paid_late, paid.looks), (None, false, 0));
+    let operators = plans().iter().position(|plan| plan.reason == "'operator'").unwrap();
+    let late = registration_of(store, PLANS + u128::try_from(operators).unwrap()).await;
+    assert!(late.paid_late);
+}
+
+async fn registration_of(store: &dyn OrderRepository, number: u128) -> Registration {
+    let id = OrderId::from_uuid(Uuid::from_u128(number));
+    store.aggregate(id, &Scope::Anyone).await.unwrap().unwrap().registrations.remove(0)
 }
 
 fn settle(aggregate: &mut order_service::core::payment::OrderAggregate) {

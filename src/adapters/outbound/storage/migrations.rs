@@ -8,7 +8,7 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 macro_rules! migrations {
     ($dialect:literal) => {
         migrations!($dialect; 1 "orders", 2 "registrations", 3 "tasks", 4 "callbacks",
-            5 "idempotency_keys", 6 "audit", 7 "routine", 8 "refunds")
+            5 "idempotency_keys", 6 "audit", 7 "routine", 8 "refunds", 9 "looking_again")
     };
     ($dialect:literal; $($version:literal $name:literal),+) => {
         migrator(vec![$(Migration::new(

@@ -107,14 +107,24 @@ pub const LOAD: &str = concat!(
 /// `$9` tasks, `$10` what to notify others of, if anything. Answers how many rows were written.
 pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $4, version = $5, \
     last_change = $6::uuid WHERE id = $1::uuid AND version = $2 RETURNING 1), \
-    r AS (INSERT INTO registrations SELECT * \
+    r AS (INSERT INTO registrations (order_id, provider, sequence, number, amount, refunded, currency, \
+    state, ending, external_id, form_url, sent_at, not_found, cancel_sent_at, hinted, \
+    given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \
+    strange_since, expires_at, evidence, contradiction, created_at, updated_at) \
+    SELECT order_id, provider, sequence, number, amount, refunded, currency, \
+    state, ending, external_id, form_url, sent_at, not_found, cancel_sent_at, hinted, \
+    given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \
+    strange_since, expires_at, evidence, contradiction, created_at, updated_at \
     FROM json_populate_recordset(NULL::registrations, $7::json) \
     ON CONFLICT (order_id, provider, sequence) DO UPDATE SET refunded = excluded.refunded, \
     state = excluded.state, ending = excluded.ending, external_id = excluded.external_id, \
     form_url = excluded.form_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
     cancel_sent_at = excluded.cancel_sent_at, hinted = excluded.hinted, \
+    given_up_at = excluded.given_up_at, sync_requested_at = excluded.sync_requested_at, \
     registered_at = excluded.registered_at, paid_at = excluded.paid_at, \
-    expires_at = excluded.expires_at, evidence = excluded.evidence, \
+    paid_late = excluded.paid_late, ended_at = excluded.ended_at, looks = excluded.looks, \
+    strange_since = excluded.strange_since, expires_at = excluded.expires_at, \
+    evidence = excluded.evidence, contradiction = excluded.contradiction, \
     updated_at = excluded.updated_at RETURNING 1), \
     f AS (INSERT INTO refunds (order_id, key, provider, sequence, amount, currency, state, origin, \
     task_id, told_before, sent_at, sends, acknowledged, unchanged, created_at, updated_at) \

@@ -22,8 +22,12 @@ macro_rules! registration_json {
          'state', r.state, 'ending', r.ending, 'external_id', r.external_id, \
          'form_url', r.form_url, 'sent_at', r.sent_at, 'not_found', r.not_found, \
          'cancel_sent_at', r.cancel_sent_at, 'hinted', json(iif(r.hinted, 'true', 'false')), \
-         'registered_at', r.registered_at, 'paid_at', r.paid_at, 'expires_at', r.expires_at, \
-         'evidence', r.evidence, 'created_at', r.created_at, 'updated_at', r.updated_at)"
+         'given_up_at', r.given_up_at, 'sync_requested_at', r.sync_requested_at, \
+         'registered_at', r.registered_at, 'paid_at', r.paid_at, \
+         'paid_late', json(iif(r.paid_late, 'true', 'false')), 'ended_at', r.ended_at, \
+         'looks', r.looks, 'strange_since', r.strange_since, 'expires_at', r.expires_at, \
+         'evidence', r.evidence, 'contradiction', r.contradiction, \
+         'created_at', r.created_at, 'updated_at', r.updated_at)"
     };
 }
 
@@ -125,19 +129,25 @@ pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     AND orders.version = (value ->> 'version') - 1; \
     INSERT INTO registrations (order_id, provider, sequence, number, amount, refunded, currency, \
     state, ending, external_id, form_url, sent_at, not_found, cancel_sent_at, hinted, \
-    registered_at, paid_at, expires_at, evidence, created_at, updated_at) \
+    given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \
+    strange_since, expires_at, evidence, contradiction, created_at, updated_at) \
     SELECT unhex(value ->> 'order_id', '-'), value ->> 'provider', value ->> 'sequence', \
     value ->> 'number', value ->> 'amount', value ->> 'refunded', value ->> 'currency', \
     value ->> 'state', value ->> 'ending', value ->> 'external_id', value ->> 'form_url', \
     value ->> 'sent_at', value ->> 'not_found', value ->> 'cancel_sent_at', value ->> 'hinted', \
-    value ->> 'registered_at', value ->> 'paid_at', value ->> 'expires_at', value ->> 'evidence', \
-    value ->> 'created_at', value ->> 'updated_at' FROM jsonb_each($2) WHERE true \
+    value ->> 'given_up_at', value ->> 'sync_requested_at', value ->> 'registered_at', \
+    value ->> 'paid_at', value ->> 'paid_late', value ->> 'ended_at', value ->> 'looks', \
+    value ->> 'strange_since', value ->> 'expires_at', value ->> 'evidence', \
+    value ->> 'contradiction', value ->> 'created_at', value ->> 'updated_at' FROM jsonb_each($2) WHERE true \
     ON CONFLICT (order_id, provider, sequence) DO UPDATE SET refunded = excluded.refunded, \
     state = excluded.state, ending = excluded.ending, external_id = excluded.external_id, \
     form_url = excluded.form_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
     cancel_sent_at = excluded.cancel_sent_at, hinted = excluded.hinted, \
+    given_up_at = excluded.given_up_at, sync_requested_at = excluded.sync_requested_at, \
     registered_at = excluded.registered_at, paid_at = excluded.paid_at, \
-    expires_at = excluded.expires_at, evidence = excluded.evidence, \
+    paid_late = excluded.paid_late, ended_at = excluded.ended_at, looks = excluded.looks, \
+    strange_since = excluded.strange_since, expires_at = excluded.expires_at, \
+    evidence = excluded.evidence, contradiction = excluded.contradiction, \
     updated_at = excluded.updated_at; \
     INSERT INTO refunds (order_id, key, provider, sequence, amount, currency, state, origin, \
     task_id, told_before, sent_at, sends, acknowledged, unchanged, created_at, updated_at) \
