@@ -3,6 +3,7 @@
 
 use super::run::{Decided, Run, RunResult};
 use crate::core::domain::unavailable::{Cause, System};
+use crate::core::payment::context::RunHistory;
 use crate::core::payment::decision::{DomainEvent, Next};
 use crate::core::payment::effect::{CallResult, CompletedCall, ProviderCall, QueryResult};
 use crate::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
@@ -19,6 +20,13 @@ pub(super) fn completed(events: &dyn Events, run: &Run, call: &CompletedCall) {
         let finding = ReconcileFinding::NotExecuted;
         events.record(&Event::Reconciled { system: call.target.provider, finding });
     }
+}
+
+/// A provider's own id that names another registration.
+pub(super) fn foreign_id(run: &Run, history: &RunHistory) {
+    let system = history.last.as_ref().map(|call| call.target.provider.as_str());
+    tracing::error!(order_id = %run.order_id, task_id = %run.task_id, system,
+        "the provider answered with an id that belongs to another registration");
 }
 
 pub(super) fn decided(events: &dyn Events, run: &Run, decided: &Decided) {

@@ -91,7 +91,15 @@ impl Engine {
                 narrate::completed(self.events.as_ref(), &run, &completed);
                 history.push(completed);
             }
-            let (decided, since) = self.decide_until_stored(&run, &history).await?;
+            let (decided, since) = match self.decide_until_stored(&run, &history).await {
+                // What was told was about somebody else's: as good as no answer.
+                Err(StorageError::ForeignExternalId) => {
+                    narrate::foreign_id(&run, &history);
+                    history.doubt_last();
+                    self.decide_until_stored(&run, &history).await?
+                }
+                decided => decided?,
+            };
             narrate::decided(self.events.as_ref(), &run, &decided);
             self.watch.changed(run.task_id);
             match decided.decision.next {

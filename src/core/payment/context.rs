@@ -83,6 +83,13 @@ impl RunHistory {
         self.last = Some(call);
     }
 
+    /// Takes back what the last call was told: it turned out to be about another registration.
+    pub fn doubt_last(&mut self) {
+        if let Some(last) = self.last.take() {
+            self.last = Some(last.doubted());
+        }
+    }
+
     pub(super) fn tried(&self, provider: Provider) -> bool {
         self.skipped.iter().any(|error| error.system == provider.into())
             || self.refused.iter().any(|(tried, _)| *tried == provider)

@@ -188,6 +188,22 @@ impl ProviderCall {
 }
 
 impl CompletedCall {
+    /// The same call, as if nothing had been heard of it.
+    #[must_use]
+    pub fn doubted(self) -> Self {
+        let result = match self.result {
+            CallResult::Register(_) => CallResult::Register(RegisterResult::Unknown),
+            CallResult::Query { basis, .. } => {
+                CallResult::Query { basis, result: QueryResult::Unanswered }
+            }
+            CallResult::Cancel(_) => CallResult::Cancel(ChangeResult::Unknown),
+            CallResult::Refund { key, .. } => {
+                CallResult::Refund { key, result: ChangeResult::Unknown }
+            }
+        };
+        Self { result, ..self }
+    }
+
     /// Why nothing was executed, if that is certain.
     #[must_use]
     pub const fn unavailable(&self) -> Option<&PaymentSystemUnavailableError> {

@@ -6,6 +6,9 @@ pub enum StorageError {
     /// was committed, or, rarely, its commit was under way and nobody heard how it ended.
     #[error("storage unavailable")]
     Unavailable,
+    /// A provider's own id that names another registration already: what was told is not about this one.
+    #[error("the provider's id belongs to another registration")]
+    ForeignExternalId,
     /// What is stored breaks its own rules.
     #[error("storage holds what it cannot hold: {0}")]
     Corrupt(&'static str),

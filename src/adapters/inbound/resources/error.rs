@@ -24,7 +24,9 @@ impl From<StorageError> for Problem {
     fn from(error: StorageError) -> Self {
         match error {
             StorageError::Unavailable => Self::new(Code::StorageUnavailable),
-            StorageError::Corrupt(_) => Self::internal(error.to_string()),
+            StorageError::ForeignExternalId | StorageError::Corrupt(_) => {
+                Self::internal(error.to_string())
+            }
         }
     }
 }

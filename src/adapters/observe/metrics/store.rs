@@ -120,6 +120,7 @@ fn collection_of(operation: &str) -> Option<&'static str> {
 const fn word_of(error: &StorageError) -> &'static str {
     match error {
         StorageError::Unavailable => "unavailable",
+        StorageError::ForeignExternalId => "foreign_external_id",
         StorageError::Corrupt(_) => "corrupt",
     }
 }

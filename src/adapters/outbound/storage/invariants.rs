@@ -5,6 +5,7 @@ use crate::core::ports::storage_error::StorageError;
 
 pub const ONE_ALIVE: &str = "registrations_one_alive";
 pub const ONE_NUMBER: &str = "registrations_one_number";
+pub const ONE_EXTERNAL_ID: &str = "registrations_one_external_id";
 pub const ONE_UNFINISHED: &str = "tasks_one_unfinished";
 pub const LEASE: &str = "tasks_lease";
 /// The id of an order or a task exists already.
@@ -21,13 +22,14 @@ pub const SCHEMA: &str = "schema";
 /// A row that this version cannot read.
 pub const READABLE: &str = "readable_row";
 
-const NAMED: [&str; 4] = [ONE_ALIVE, ONE_NUMBER, ONE_UNFINISHED, LEASE];
+const NAMED: [&str; 5] = [ONE_ALIVE, ONE_NUMBER, ONE_EXTERNAL_ID, ONE_UNFINISHED, LEASE];
 
 /// SQLite names the columns of a violated index, not the index.
-const BY_COLUMNS: [(&str, &str); 5] = [
+const BY_COLUMNS: [(&str, &str); 6] = [
     ("registrations.order_id, registrations.provider, registrations.sequence", FRESH_ID),
     ("registrations.order_id", ONE_ALIVE),
     ("registrations.provider, registrations.number", ONE_NUMBER),
+    ("registrations.provider, registrations.external_id", ONE_EXTERNAL_ID),
     ("tasks.order_id, tasks.kind", ONE_UNFINISHED),
     ("orders.id", FRESH_ID),
 ];
@@ -49,5 +51,9 @@ pub fn violated(error: &sqlx::Error) -> Option<StorageError> {
         .or_else(|| BY_COLUMNS.into_iter().find_map(told))
         .or_else(|| name.ends_with("_pkey").then_some(FRESH_ID))
         .unwrap_or(SCHEMA);
-    Some(StorageError::Corrupt(rule))
+    Some(if rule == ONE_EXTERNAL_ID {
+        StorageError::ForeignExternalId
+    } else {
+        StorageError::Corrupt(rule)
+    })
 }

@@ -7,16 +7,17 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 
 macro_rules! migrations {
     ($dialect:literal) => {
-        migrations!($dialect; 1 "orders", 2 "registrations", 3 "tasks", 4 "callbacks",
-            5 "idempotency_keys", 6 "audit", 7 "routine", 8 "refunds", 9 "looking_again")
+        migrations!($dialect; 1 "0001" "orders", 2 "0002" "registrations", 3 "0003" "tasks",
+            4 "0004" "callbacks", 5 "0005" "idempotency_keys", 6 "0006" "audit", 7 "0007" "routine",
+            8 "0008" "refunds", 9 "0009" "looking_again", 10 "0010" "persons")
     };
-    ($dialect:literal; $($version:literal $name:literal),+) => {
+    ($dialect:literal; $($version:literal $file:literal $name:literal),+) => {
         migrator(vec![$(Migration::new(
             $version,
             $name.into(),
             MigrationType::Simple,
             include_str!(concat!(
-                "../../../../migrations/", $dialect, "/000", $version, "_", $name, ".sql"
+                "../../../../migrations/", $dialect, "/", $file, "_", $name, ".sql"
             ))
             .into_sql_str(),
             false,

@@ -8,7 +8,7 @@ use crate::adapters::outbound::storage::invariants::{
 use crate::core::domain::ids::OrderId;
 use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
-use crate::core::payment::task::{Task, TaskState};
+use crate::core::payment::task::{Task, TaskKind, TaskState};
 use crate::core::ports::storage_error::StorageError;
 
 impl State {
@@ -30,6 +30,9 @@ impl State {
             return Err(StorageError::Corrupt(ONE_ALIVE));
         }
         for new in changed {
+            if self.is_foreign(new) {
+                return Err(StorageError::ForeignExternalId);
+            }
             let known = stored.iter().any(|old| same_row(old, new));
             if !known && self.numbers.contains_key(&(new.provider, new.number.clone())) {
                 return Err(StorageError::Corrupt(ONE_NUMBER));
@@ -38,12 +41,19 @@ impl State {
         Ok(())
     }
 
+    fn is_foreign(&self, new: &Registration) -> bool {
+        let Some(id) = &new.external_id else { return false };
+        let owner = self.external_ids.get(&(new.provider, id.clone()));
+        owner.is_some_and(|number| *number != new.number)
+    }
+
     fn check_tasks(&self, order: OrderId, changed: &[Task]) -> Result<(), StorageError> {
         let unfinished = || changed.iter().filter(|task| !task.state.is_final());
         for new in changed {
             let foreign = self.tasks.get(&new.id).is_some_and(|old| old.version >= new.version);
             let twin = |old: &Task| {
                 old.kind == new.kind
+                    && old.kind != TaskKind::RefundPayment
                     && old.id != new.id
                     && !changed.iter().any(|task| task.id == old.id && task.state.is_final())
             };

@@ -33,6 +33,7 @@ pub struct State {
     pub(super) tasks: BTreeMap<TaskId, Task>,
     pub(super) unfinished: BTreeSet<(OrderId, TaskId)>,
     pub numbers: HashMap<(Provider, ProviderNumber), OrderId>,
+    pub(super) external_ids: HashMap<(Provider, String), ProviderNumber>,
     pub replies: HashMap<IdempotencyKey, (KeptReply, Timestamp)>,
     pub inbox: Vec<InboxEntry>,
     pub audit: Vec<AuditEntry>,
@@ -103,6 +104,10 @@ impl State {
             .sort_by(|one, other| (one.created_at, &one.key).cmp(&(other.created_at, &other.key)));
         for registration in changes.registrations {
             self.numbers.insert((registration.provider, registration.number.clone()), id);
+            if let Some(external_id) = registration.external_id.clone() {
+                let owner = (registration.provider, external_id);
+                self.external_ids.insert(owner, registration.number.clone());
+            }
             match registrations.iter_mut().find(|old| same_row(old, &registration)) {
                 Some(old) => *old = registration,
                 None => registrations.push(registration),
