@@ -76,7 +76,8 @@ async fn nothing_is_shown_without_the_token_and_a_wrong_one_is_called_wrong() {
 #[tokio::test]
 async fn a_stuck_task_is_found_by_its_order_and_given_up_with_a_reason() {
     browse(Options::default(), async |page: Page| {
-        let service = Instance::start(&[]).await;
+        // A task that is being worked on when the button is pressed cannot be given up.
+        let service = Instance::start(&[("TASK_BACKOFF", "1m")]).await;
         let orders = [service.stuck_order().await, service.stuck_order().await];
         page.open(&service.console).await;
         page.until("#tasks", &orders[0]).await;
