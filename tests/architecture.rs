@@ -59,7 +59,7 @@ const HOUSE: &[Room] = &[
     room("adapters::inbound::http_kit", &["core::domain::timestamp", "core::ports", "adapters::observe"], HTTP_CRATES),
     room("adapters::inbound::resources", &["core", "adapters::observe::spans", "adapters::inbound::http_kit"], &["http", "serde", "tracing", "utoipa", "uuid"]),
     room("adapters::inbound::api", &["core", "adapters::observe", "adapters::inbound::http_kit", "adapters::inbound::resources"], HTTP_CRATES),
-    room("adapters::inbound::api::auth", &["core", "adapters::observe", "adapters::inbound::api", "adapters::inbound::http_kit"], &["axum", "http", "jsonwebtoken", "rustls_pki_types", "secrecy", "serde", "serde_json", "thiserror", "tracing"]),
+    room("adapters::inbound::api::auth", &["core::domain", "core::ports", "adapters::inbound::http_kit"], &["http", "jsonwebtoken", "rustls_pki_types", "secrecy", "serde", "serde_json", "thiserror", "tracing"]),
     room("adapters::inbound::api::quota", &[], &["governor", "tokio::time"]),
     room("adapters::inbound::admin", &["core", "adapters::observe", "adapters::resilience", "adapters::inbound::http_kit", "adapters::inbound::resources"], HTTP_CRATES),
     room("adapters::inbound::worker", &["core", "adapters::observe"], &["fastrand", "tokio", "tokio_util", "tracing"]),

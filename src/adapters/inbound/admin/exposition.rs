@@ -1,5 +1,6 @@
 //! In which of its two languages a scrape is answered.
 
+use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use http::header::ACCEPT;
 
@@ -11,6 +12,10 @@ pub enum Exposition {
     /// With exemplars.
     OpenMetrics,
 }
+
+/// Makes the page of a scrape: the content type and the text.
+pub type RenderMetrics =
+    Box<dyn Fn(Exposition) -> BoxFuture<'static, (&'static str, String)> + Send + Sync>;
 
 impl Exposition {
     /// OpenMetrics for those who name it and like nothing they name better.

@@ -1,7 +1,7 @@
 //! `/admin/orders/{id}`: an order with every registration that was tried for it, under the numbers by
 //! which the payment systems know them. No forms: payers' addresses are none of an operator's business.
 
-use super::AdminState;
+use crate::adapters::inbound::admin::state::AdminState;
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
 use crate::adapters::inbound::http_kit::problem::Problem;

@@ -1,7 +1,7 @@
 //! `/admin/systems`: how the guards before each system stand, and the switches of its breaker. Every
 //! turn of a switch is an audit line.
 
-use super::AdminState;
+use crate::adapters::inbound::admin::state::AdminState;
 use crate::adapters::inbound::http_kit::body::{Json, OptionalJson};
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;

@@ -1,7 +1,7 @@
 //! `/admin/tasks`: what is under way or stuck, and what a person may do about it. Everything done here
 //! is an audit line, besides the entry that is kept with the task.
 
-use super::AdminState;
+use crate::adapters::inbound::admin::state::AdminState;
 use crate::adapters::inbound::http_kit::body::{Json, OptionalJson};
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::cursor::{BAD_CURSOR, Cursor};

@@ -7,6 +7,7 @@ mod housekeeping;
 pub mod quota;
 
 pub mod auth;
+mod caller;
 mod etag;
 mod idempotency;
 mod return_url;

@@ -11,78 +11,23 @@ mod refusal;
 pub use claims::ExpectedClaims;
 pub use key::Key;
 pub use keyring::{KeyFile, KeySet, KeySource, KeysError};
+pub(super) use refusal::Refusal;
 
-use crate::adapters::inbound::api::quota::ClientKey;
-use crate::adapters::inbound::api::state::{App, Services};
-use crate::adapters::inbound::http_kit::code::Code;
-use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::observe::traffic::ShedReason;
-use crate::core::domain::ids::CustomerId;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::order_repository::Scope;
-use axum::extract::{ConnectInfo, FromRequestParts};
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use http::request::Parts;
-use http::{Extensions, HeaderMap};
 use keyring::Keyring;
-use refusal::Refusal;
-use std::net::SocketAddr;
-use std::sync::Arc;
 
 /// A token is a few claims and a signature; what is longer is not even taken apart.
 const LONGEST_TOKEN_BYTES: usize = 8 * 1024;
 
-/// Asked for by every handler that touches orders, so that none can forget the scope. Whoever is
-/// known is also counted: a handler that runs has been paid for.
+/// Who asks.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub scope: Scope,
     /// Whose idempotency keys these are.
     pub owner: String,
-}
-
-impl Caller {
-    /// # Errors
-    /// `forbidden`: an order for somebody else.
-    pub fn may_order_for(&self, customer: &CustomerId) -> Result<(), Problem> {
-        if self.scope.allows(customer) { Ok(()) } else { Err(Problem::new(Code::Forbidden)) }
-    }
-}
-
-impl FromRequestParts<Arc<App>> for Caller {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let services = &app.services;
-        match services.auth.identify(&parts.headers, services.clock.now()) {
-            Ok(caller) => {
-                services.spend(services.auth.client(&caller, &parts.extensions))?;
-                Ok(caller)
-            }
-            // Nobody knows who it is, but from where: else guessing would be free.
-            Err(refusal) => {
-                services.spend(peer(&parts.extensions))?;
-                Err(refusal.into_problem())
-            }
-        }
-    }
-}
-
-impl Services {
-    /// # Errors
-    /// `rate_limited`: the client has asked too often.
-    fn spend(&self, client: ClientKey<'_>) -> Result<(), Problem> {
-        let Some(quotas) = &self.quotas else { return Ok(()) };
-        quotas.spend(client).map_err(|wait| {
-            self.traffic.shed(ShedReason::RateLimit);
-            Problem::new(Code::RateLimited).retry_after(Some(wait))
-        })
-    }
-}
-
-fn peer(extensions: &Extensions) -> ClientKey<'static> {
-    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
-    peer.map_or(ClientKey::Unknown, |ConnectInfo(peer)| ClientKey::at(peer.ip()))
 }
 
 /// `AUTH_MODE`.
@@ -124,14 +69,9 @@ impl Auth {
         }
     }
 
-    fn client<'a>(&self, caller: &'a Caller, extensions: &Extensions) -> ClientKey<'a> {
-        match self {
-            Self::Tokens(_) => ClientKey::Subject(&caller.owner),
-            Self::Open => peer(extensions),
-        }
-    }
-
-    fn identify(&self, headers: &HeaderMap, now: Timestamp) -> Result<Caller, Refusal> {
+    /// # Errors
+    /// No token that counts, or one that allows nothing here.
+    pub(super) fn identify(&self, headers: &HeaderMap, now: Timestamp) -> Result<Caller, Refusal> {
         match self {
             Self::Open => Ok(Caller { scope: Scope::Anyone, owner: "anonymous".to_owned() }),
             Self::Tokens(tokens) => {

@@ -8,7 +8,7 @@ const INVALID: &str = r#"Bearer error="invalid_token""#;
 const INSUFFICIENT: &str = r#"Bearer error="insufficient_scope", scope="orders""#;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(in crate::adapters::inbound::api) enum Refusal {
     NoToken,
     Unreadable,
     /// No key that is known here, or not its signature.
@@ -25,7 +25,7 @@ pub(super) enum Refusal {
 impl Refusal {
     /// Tells our log why, and the client only that its token does not count: whoever holds a forged
     /// one would learn the most.
-    pub(super) fn into_problem(self) -> Problem {
+    pub(in crate::adapters::inbound::api) fn into_problem(self) -> Problem {
         tracing::debug!(target: "auth", reason = self.as_str(), "a caller is refused");
         match self {
             Self::NoToken => Problem::new(Code::Unauthenticated),

@@ -1,0 +1,65 @@
+//! The caller of a request, as handlers ask for it. Whoever is known is also counted: a handler that runs
+//! has been paid for.
+
+use crate::adapters::inbound::api::auth::{Auth, Caller};
+use crate::adapters::inbound::api::quota::ClientKey;
+use crate::adapters::inbound::api::state::{App, Services};
+use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::observe::traffic::ShedReason;
+use crate::core::domain::ids::CustomerId;
+use axum::extract::{ConnectInfo, FromRequestParts};
+use http::Extensions;
+use http::request::Parts;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Asked for by every handler that touches orders, so that none can forget the scope.
+impl FromRequestParts<Arc<App>> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let services = &app.services;
+        match services.auth.identify(&parts.headers, services.clock.now()) {
+            Ok(caller) => {
+                spend(services, client_key(&services.auth, &caller, &parts.extensions))?;
+                Ok(caller)
+            }
+            // Nobody knows who it is, but from where: else guessing would be free.
+            Err(refusal) => {
+                spend(services, peer(&parts.extensions))?;
+                Err(refusal.into_problem())
+            }
+        }
+    }
+}
+
+impl Caller {
+    /// # Errors
+    /// `forbidden`: an order for somebody else.
+    pub fn may_order_for(&self, customer: &CustomerId) -> Result<(), Problem> {
+        if self.scope.allows(customer) { Ok(()) } else { Err(Problem::new(Code::Forbidden)) }
+    }
+}
+
+/// # Errors
+/// `rate_limited`: the client has asked too often.
+fn spend(services: &Services, client: ClientKey<'_>) -> Result<(), Problem> {
+    let Some(quotas) = &services.quotas else { return Ok(()) };
+    quotas.spend(client).map_err(|wait| {
+        services.traffic.shed(ShedReason::RateLimit);
+        Problem::new(Code::RateLimited).retry_after(Some(wait))
+    })
+}
+
+fn client_key<'a>(auth: &Auth, caller: &'a Caller, extensions: &Extensions) -> ClientKey<'a> {
+    match auth {
+        Auth::Tokens(_) => ClientKey::Subject(&caller.owner),
+        Auth::Open => peer(extensions),
+    }
+}
+
+fn peer(extensions: &Extensions) -> ClientKey<'static> {
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
+    peer.map_or(ClientKey::Unknown, |ConnectInfo(peer)| ClientKey::at(peer.ip()))
+}
