@@ -47,7 +47,7 @@ struct PageBody {
 }
 
 /// As the API shows it, but without form: payers' addresses are none of an operator's business.
-fn shown(task: &Task, context: &RequestContext) -> TaskBody<'static> {
+fn task_body(task: &Task, context: &RequestContext) -> TaskBody<'static> {
     let made = task.result.map(|(provider, _)| ResultBody::without_form(provider));
     TaskBody::of(task, made, context.lang)
 }
@@ -79,7 +79,7 @@ pub async fn list(
     found.truncate(limit);
     let last = found.last().filter(|_| more);
     let next_cursor = last.map(|task| cursor_of(task).encode());
-    let items = found.iter().map(|task| shown(task, &context)).collect();
+    let items = found.iter().map(|task| task_body(task, &context)).collect();
     Ok(json(StatusCode::OK, &PageBody { items, next_cursor }))
 }
 
@@ -148,7 +148,7 @@ async fn operate(
         );
         let view = state.operate_tasks.engine.queue.task(id, &Scope::Anyone).await?;
         let task = view.ok_or(Problem::new(Code::TaskNotFound))?.task;
-        Ok(json(StatusCode::OK, &shown(&task, &context)))
+        Ok(json(StatusCode::OK, &task_body(&task, &context)))
     };
     let done = tracker.spawn(work.in_current_span()).await;
     done.map_err(|_| Problem::internal("detached work panicked"))?

@@ -66,7 +66,7 @@ pub async fn show_task(
     let asked = params.take("wait", parse_wait, MALFORMED_WAIT);
     params.finish()?;
     let wait = asked.or(prefer.wait).unwrap_or_default().min(MAX_WAIT);
-    let found = poll(&app, id, &caller.scope, patience(&context, wait)).await?;
+    let found = poll(&app, id, &caller.scope, poll_limit(&context, wait)).await?;
     let view = found.ok_or(Problem::new(Code::TaskNotFound))?;
     let body =
         TaskBody::of(&view.task, view.registration.as_ref().map(ResultBody::of), context.lang);
@@ -100,7 +100,7 @@ async fn poll(
 }
 
 /// Only a deadline that the client has set itself shortens its own wait.
-fn patience(context: &RequestContext, wait: Duration) -> Duration {
+fn poll_limit(context: &RequestContext, wait: Duration) -> Duration {
     if context.deadline_is_the_clients {
         wait.min(context.deadline.remaining().saturating_sub(ANSWER_EARLY))
     } else {

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_read_as_the_standard_writes_them() {
+    fn preferences_are_read_as_the_standard_writes_them() {
         assert_eq!(prefer(&[]), (false, None));
         assert_eq!(prefer(&["respond-async, wait=10"]), (true, Some(10)));
         assert_eq!(prefer(&["Respond-Async", "WAIT = \"7\""]), (true, Some(7)));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_wish_is_no_wish() {
+    fn a_malformed_preference_is_none() {
         assert_eq!(prefer(&["wait=soon, wait=2"]), (false, None));
         assert_eq!(prefer(&["wait", "wait=-1", "handling=lenient"]), (false, None));
     }

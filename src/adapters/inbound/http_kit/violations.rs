@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_of_faults_is_cut() {
+    fn a_flood_of_violations_is_cut() {
         let mut violations = Violations::default();
         for _ in 0..1_000 {
             violations.add(JsonPointer::Root, UNKNOWN);

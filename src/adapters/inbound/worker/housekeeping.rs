@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Between two sweeps, and between two batches of one sweep.
 const SWEEP: Duration = Duration::from_secs(600);
-const BREATH: Duration = Duration::from_millis(100);
+const BATCH_PAUSE: Duration = Duration::from_millis(100);
 
 /// Idempotency keys are kept for a day: the time within which a client may repeat.
 const KEYS: Duration = Duration::from_secs(24 * 3600);
@@ -31,7 +31,7 @@ impl Housekeeping {
             }
             pause = match self.database.prune(self.retention, KEYS).await {
                 Ok(0) => SWEEP,
-                Ok(_) => BREATH,
+                Ok(_) => BATCH_PAUSE,
                 Err(error) => {
                     tracing::warn!(%error, "old rows cannot be removed");
                     SWEEP
