@@ -13,7 +13,6 @@ use order_service::adapters::inbound::api::quota::{QuotaConfig, Quotas};
 use order_service::adapters::inbound::api::{self, App, ReturnUrls, Services, Settings, UseCases};
 use order_service::adapters::inbound::http_kit::health::Readiness;
 use order_service::adapters::inbound::http_kit::lifecycle::Lifecycle;
-use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId};
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
@@ -44,7 +43,6 @@ use order_service::core::use_cases::show_product::ShowProduct;
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
@@ -121,13 +119,7 @@ impl Harness {
         let clock: Arc<dyn Clock> = Arc::new(TickingClock::default());
         let entropy: Arc<dyn Entropy> = Arc::new(CountingEntropy::default());
         let events: Arc<dyn Events> = Arc::new(Unheard);
-        let store = Arc::new(FlakyStore {
-            store: MemoryStore::new(Arc::clone(&clock)),
-            down: AtomicBool::new(false),
-            corrupt: AtomicBool::new(false),
-            looks_before_kept: AtomicUsize::new(0),
-            keeps_no_replies: AtomicBool::new(false),
-        });
+        let store = Arc::new(FlakyStore::new(Arc::clone(&clock)));
         let (catalog, recommender) = (Arc::<Catalog>::default(), Arc::<Recommender>::default());
         let sber = Arc::new(RecordingProvider::new(Provider::Sber));
         let odnakassa = Arc::new(RecordingProvider::new(Provider::OdnaKassa));

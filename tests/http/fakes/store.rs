@@ -7,6 +7,7 @@ use order_service::core::domain::order::Order;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::Task;
+use order_service::core::ports::clock::Clock;
 use order_service::core::ports::idempotency::{
     IdempotencyKey, IdempotencyStore, KeptReply, KeyedOrder, Placed,
 };
@@ -17,6 +18,7 @@ use order_service::core::ports::storage_error::StorageError;
 use order_service::core::ports::task_queue::{
     ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView,
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -34,6 +36,16 @@ pub struct FlakyStore {
 }
 
 impl FlakyStore {
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            store: MemoryStore::new(clock),
+            down: AtomicBool::new(false),
+            corrupt: AtomicBool::new(false),
+            looks_before_kept: AtomicUsize::new(0),
+            keeps_no_replies: AtomicBool::new(false),
+        }
+    }
+
     fn check(&self) -> Result<(), StorageError> {
         if self.down.load(Ordering::Relaxed) {
             return Err(StorageError::Unavailable);
