@@ -223,7 +223,8 @@ fn admin_state(parts: &Parts, readiness: Arc<Readiness>) -> Arc<AdminState> {
         }),
         readiness,
         entropy: entropy(),
-        token: parts.config.service.admin_token.clone(),
+        tokens: parts.config.service.admin_tokens.clone(),
+        audit: Arc::clone(&parts.store) as _,
     })
 }
 

@@ -4,6 +4,7 @@ use super::auth;
 use super::environment::Environment;
 use super::rows;
 use super::vars::{LogFormat, ReadinessExternal, ServiceVars};
+use super::words::{NamedTokens, Token};
 use crate::adapters::inbound::api::auth::TokensConfig;
 use crate::adapters::inbound::api::quota::QuotaConfig;
 use crate::adapters::outbound::remote_cache::CacheUrl;
@@ -18,7 +19,8 @@ use std::time::Duration;
 pub struct ServiceConfig {
     pub http_addr: SocketAddr,
     pub admin_addr: SocketAddr,
-    pub admin_token: Option<SecretString>,
+    /// The one of `ADMIN_TOKEN` is named `operator`.
+    pub admin_tokens: Vec<(String, SecretString)>,
     /// `AUTH_MODE=jwt`; without it nobody is asked who he is.
     pub tokens: Option<TokensConfig>,
     pub instance_id: InstanceId,
@@ -79,7 +81,7 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
     ServiceConfig {
         http_addr: vars.http_addr.0,
         admin_addr: vars.admin_addr.0,
-        admin_token: vars.admin_token.map(|token| token.0),
+        admin_tokens: admin_tokens(vars.admin_token, vars.admin_tokens),
         tokens,
         instance_id: InstanceId::new(&instance_id),
         database: DatabaseConfig {
@@ -109,9 +111,14 @@ fn check_doors(env: &mut Environment, vars: &ServiceVars) {
     if http == admin && http.port() != 0 {
         env.refuse("ADMIN_ADDR", "another address than HTTP_ADDR");
     }
-    if !admin.ip().is_loopback() && vars.admin_token.is_none() {
+    if !admin.ip().is_loopback() && vars.admin_token.is_none() && vars.admin_tokens.is_none() {
         env.refuse("ADMIN_TOKEN", "a token, because ADMIN_ADDR is not a loopback address");
     }
+}
+
+fn admin_tokens(one: Option<Token>, named: Option<NamedTokens>) -> Vec<(String, SecretString)> {
+    let operator = one.map(|token| ("operator".to_owned(), token.0));
+    operator.into_iter().chain(named.map(|named| named.0).unwrap_or_default()).collect()
 }
 
 /// A burst of 0 is one second's worth.

@@ -4,8 +4,8 @@
 
 use super::words::{
     Address, BaseUrl, Choice, DAY, DatabaseUrl, Fraction, HOUR, Hosts, Label, LogFilter, Looks,
-    MINUTE, NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, Secrets, SharedCache,
-    Span, Token, Whole,
+    MINUTE, NamedTokens, NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, Secrets,
+    SharedCache, Span, Token, Whole,
 };
 use crate::adapters::outbound::sber::Protocol;
 use crate::adapters::resilience::breaker::{Mode, SlowAs, WindowKind};
@@ -129,6 +129,7 @@ pub(super) struct ServiceVars {
     pub(super) http_addr: Address,
     pub(super) admin_addr: Address,
     pub(super) admin_token: Option<Token>,
+    pub(super) admin_tokens: Option<NamedTokens>,
     pub(super) instance_id: Option<Label>,
     pub(super) database_url: DatabaseUrl,
     pub(super) database_max_connections: Whole<1, 1_000>,

@@ -283,6 +283,32 @@ impl<'de> Deserialize<'de> for Token {
     }
 }
 
+/// Secrets of persons: `name:secret` with commas between them, each name once.
+#[derive(Debug, Clone)]
+pub(super) struct NamedTokens(pub(super) Vec<(String, SecretString)>);
+
+impl<'de> Deserialize<'de> for NamedTokens {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = SecretString::deserialize(deserializer)?;
+        let plain = |name: &str| {
+            let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+            (1..=64).contains(&name.len()) && name.bytes().all(allowed)
+        };
+        let person = |entry: &str| {
+            let (name, secret) = entry.trim().split_once(':')?;
+            let fits = plain(name) && !secret.is_empty();
+            let fits = fits && secret.bytes().all(|b| b.is_ascii_graphic());
+            fits.then(|| (name.to_owned(), SecretString::from(secret)))
+        };
+        let persons: Option<Vec<_>> = text.expose_secret().split(',').map(person).collect();
+        let once = |all: &Vec<(String, SecretString)>| {
+            all.iter().enumerate().all(|(at, (name, _))| all[..at].iter().all(|(n, _)| n != name))
+        };
+        let expected = "name:secret with commas between them, each name once";
+        persons.filter(once).map(Self).ok_or_else(|| D::Error::custom(expected))
+    }
+}
+
 /// Secrets separated by commas: all that are valid while one replaces another.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Secrets(pub(super) Vec<SecretString>);

@@ -28,7 +28,8 @@ pub fn admin(harness: &Harness, token: Option<&str>) -> Router {
         }),
         readiness: harness.readiness.clone(),
         entropy: Arc::new(CountingEntropy::default()),
-        token: token.map(Into::into),
+        tokens: token.map(|token| ("operator".to_owned(), token.into())).into_iter().collect(),
+        audit: harness.store.clone(),
     }))
 }
 
@@ -177,7 +178,7 @@ async fn a_task_is_given_up_once_and_a_final_one_not_at_all() {
         assert_eq!((reply.status.as_u16(), reply.code()), (409, "operation_refused"), "{verb}");
     }
     let actions: Vec<_> =
-        harness.store.store.audit().into_iter().map(|entry| entry.action).collect();
+        harness.store.store.deeds().into_iter().map(|entry| entry.action).collect();
     assert_eq!(actions, ["retry", "cancel"]);
 }
 

@@ -11,7 +11,7 @@ use order_service::core::payment::operator::OperatorFinding;
 use order_service::core::payment::registration::RegistrationState;
 use order_service::core::payment::task::{Reason, Task, TaskKind};
 use order_service::core::ports::order_repository::{OrderRepository, Scope};
-use order_service::core::use_cases::operate_tasks::Operation;
+use order_service::core::use_cases::operate_tasks::{Deed, Operation};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -46,8 +46,7 @@ async fn intention(world: &World, dice: &Dice, task: &Task) -> Option<Operation>
         1 => Some(Operation::Retry),
         2.. => {
             let (finding, number) = truth(world, task).await?;
-            let reason = "the ledger says so".to_owned();
-            Some(Operation::Resolve { finding, number: Some(number), reason })
+            Some(Operation::Resolve { finding, number: Some(number) })
         }
     }
 }
@@ -83,7 +82,9 @@ async fn operate(world: &World, instance: &Arc<Instance>, task: &Task, operation
     let server = Arc::clone(instance);
     instance.serve(async move {
         // An operator whose instance has died looks again.
-        let _ = reply.send(server.operate.run(id, operation).await);
+        let (by, reason) = ("operator".to_owned(), "the ledger says so".to_owned());
+        let deed = Deed { operation, by, reason };
+        let _ = reply.send(server.operate.run(id, deed).await);
     });
     let answer = instance.answer(answer).await;
     world.chronicle.note(|| format!("the operator is told of {name}: {answer:?}"));

@@ -1,6 +1,7 @@
 //! What is kept beside the orders: replies, callbacks, audit; and for how long.
 
 use crate::world::{World, order};
+use order_service::adapters::observe::storage_upkeep::AuditQuery;
 use order_service::core::domain::ids::OrderId;
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
@@ -11,6 +12,7 @@ use order_service::core::ports::order_repository::{
     AuditEntry, InboxEntry, LoadOptions, Scope, SideWrites, decide,
 };
 use order_service::core::ports::storage_error::StorageError;
+use order_service::core::ports::task_queue::TaskQuery;
 use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -84,11 +86,47 @@ pub async fn what_an_operator_did_is_committed_with_it(world: World) {
         action: "task.cancel".into(),
         task_id: Some(task.id),
         reason: "asked by the customer".into(),
+        by: "anna".into(),
+        settles: false,
     };
     let writes = SideWrites { audit: Some(audit), ..SideWrites::default() };
     assert_eq!(cancel(&world, task.order_id, writes).await, Ok(Some(())));
     let nobody = order("c-1").id;
     assert_eq!(cancel(&world, nobody, SideWrites::default()).await, Ok(None));
+    let all = AuditQuery { limit: 10, ..AuditQuery::default() };
+    let [record] = &world.store.audit(&all).await.unwrap()[..] else { panic!("one record") };
+    assert_eq!((record.order, record.task), (task.order_id, Some(task.id)));
+    assert_eq!((&*record.action, &*record.by), ("task.cancel", "anna"));
+    assert_eq!(record.reason, "asked by the customer");
+    let after = AuditQuery { after: Some((record.at, record.id)), ..all.clone() };
+    assert_eq!(world.store.audit(&after).await, Ok(vec![]));
+    let others = AuditQuery { order: Some(nobody), ..all };
+    assert_eq!(world.store.audit(&others).await, Ok(vec![]));
+}
+
+/// The answer stays; the list of what waits for a person and the gauges forget it.
+pub async fn a_review_that_a_person_closed_leaves_the_list(world: World) {
+    let task = world.queued(None).await;
+    world.change(task.order_id, |d, _| d.tasks[0].state = TaskState::Review).await.unwrap();
+    let reviews =
+        || TaskQuery { state: Some(TaskState::Review), limit: 10, ..TaskQuery::default() };
+    assert_eq!(world.store.tasks(&reviews()).await.unwrap().len(), 1);
+    let audit = AuditEntry {
+        action: "resolve_settled".into(),
+        task_id: Some(task.id),
+        reason: "seen".into(),
+        by: "anna".into(),
+        settles: true,
+    };
+    let writes = SideWrites { audit: Some(audit), ..SideWrites::default() };
+    decide(&*world.store, task.order_id, LoadOptions::Aggregate, move |_, _| ((), writes.clone()))
+        .await
+        .unwrap();
+    assert_eq!(world.store.tasks(&reviews()).await, Ok(vec![]));
+    assert_eq!(world.store.task_stats().await, Ok(vec![]));
+    let view = world.store.task(task.id, &Scope::Anyone).await.unwrap().unwrap();
+    assert_eq!(view.task.state, TaskState::Review);
+    assert_eq!(view.task.settled.map(|(by, _)| by).as_deref(), Some("anna"));
 }
 
 pub async fn old_tasks_and_keys_are_pruned(world: World) {

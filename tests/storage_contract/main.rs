@@ -72,6 +72,7 @@ contract! {
     refusing {
         a_second_registration_that_may_be_alive_is_refused,
         a_number_is_never_given_twice,
+        an_id_of_the_provider_names_one_registration,
         a_second_unfinished_task_of_a_kind_is_refused,
         a_running_task_without_a_lease_is_refused,
         a_refund_of_no_registration_is_refused,
@@ -108,6 +109,7 @@ contract! {
         a_decision_whose_key_is_taken_is_undone,
         an_event_is_kept_once,
         what_an_operator_did_is_committed_with_it,
+        a_review_that_a_person_closed_leaves_the_list,
         old_tasks_and_keys_are_pruned,
         a_healthy_store_answers_a_ping,
         its_connections_are_counted,

@@ -7,7 +7,7 @@ use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::refund::{Refund, RefundOrigin};
-use order_service::core::payment::registration::RegistrationState;
+use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{TaskKind, TaskState};
 use order_service::core::ports::order_repository::{LoadOptions, SideWrites};
 use order_service::core::ports::storage_error::StorageError;
@@ -52,6 +52,23 @@ pub async fn a_number_is_never_given_twice(world: World) {
         aggregate.registrations.push(registration(first, Provider::Sber, 1));
     })
     .await;
+}
+
+/// What a provider told is then not about this registration: the caller hears so, and nothing is kept.
+pub async fn an_id_of_the_provider_names_one_registration(world: World) {
+    let with_id = |order| {
+        let registration = registration(order, Provider::Sber, 1);
+        Registration { external_id: Some("ext-1".into()), ..registration }
+    };
+    let first = world.placed("c-1").await.id;
+    let second = world.placed("c-1").await.id;
+    let kept = with_id(first);
+    world.change(first, move |d, _| d.registrations.push(kept.clone())).await.unwrap();
+    world.change(first, |d, _| d.registrations[0].not_found = 1).await.unwrap();
+    let foreign = with_id(second);
+    let refused = world.change(second, move |d, _| d.registrations.push(foreign.clone())).await;
+    assert_eq!(refused, Err(StorageError::ForeignExternalId));
+    assert_eq!(world.aggregate(second).await.registrations, []);
 }
 
 pub async fn a_second_unfinished_task_of_a_kind_is_refused(world: World) {

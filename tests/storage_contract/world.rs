@@ -217,6 +217,7 @@ pub fn task(order: OrderId, kind: TaskKind, run_at: Timestamp) -> Task {
         lease: None,
         result: None,
         error: None,
+        settled: None,
         trace: None,
         return_url: None,
         version: 1,

@@ -1,6 +1,8 @@
 //! What the operator asks of a database and the core never does: how it stands, and that it forgets what
 //! nobody needs any more.
 
+use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::task::{TaskKind, TaskState};
 use crate::core::ports::storage_error::StorageError;
 use std::fmt;
@@ -22,6 +24,33 @@ pub trait StorageUpkeep: Send + Sync + fmt::Debug {
     fn connections(&self) -> Connections {
         Connections::default()
     }
+}
+
+/// What operators did by hand, for those who ask who did what, when and why.
+#[async_trait::async_trait]
+pub trait AuditLog: Send + Sync + fmt::Debug {
+    /// Newest first.
+    async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError>;
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditQuery {
+    pub order: Option<OrderId>,
+    pub limit: usize,
+    /// Only what is older than this record.
+    pub after: Option<(Timestamp, i64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRecord {
+    pub id: i64,
+    pub at: Timestamp,
+    pub action: String,
+    pub order: OrderId,
+    pub task: Option<TaskId>,
+    pub reason: String,
+    /// The name of the operator's token.
+    pub by: String,
 }
 
 /// Of a pool: all zero where there is none.

@@ -198,6 +198,8 @@ pub struct Task {
     /// The registration that it made or, for a refund, is about, as (provider, sequence).
     pub result: Option<(Provider, u8)>,
     pub error: Option<TaskError>,
+    /// Who closed its review, and when.
+    pub settled: Option<(String, Timestamp)>,
     /// `traceparent` of the request that asked for it.
     pub trace: Option<String>,
     /// The return URL that the client asked for, kept for a later attempt.
@@ -234,6 +236,7 @@ impl Task {
             lease: None,
             result: None,
             error: None,
+            settled: None,
             trace: None,
             return_url: None,
             version: 1,

@@ -149,4 +149,8 @@ pub struct AuditEntry {
     pub action: String,
     pub task_id: Option<TaskId>,
     pub reason: String,
+    /// The name of the operator's token.
+    pub by: String,
+    /// Whether it closes the task's review: the answer stays, but nobody has to look any more.
+    pub settles: bool,
 }

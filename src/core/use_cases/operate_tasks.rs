@@ -26,8 +26,17 @@ pub enum Operation {
     Resolve {
         finding: OperatorFinding,
         number: Option<ProviderNumber>,
-        reason: String,
     },
+}
+
+/// Who does something by hand, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deed {
+    pub operation: Operation,
+    /// The name of the operator's token.
+    pub by: String,
+    /// Empty where none was asked for.
+    pub reason: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +68,7 @@ impl OperateTasks {
 
     /// # Errors
     /// No such task, or it is not in a state for this.
-    pub async fn run(&self, task_id: TaskId, operation: Operation) -> Result<(), OperateError> {
+    pub async fn run(&self, task_id: TaskId, deed: Deed) -> Result<(), OperateError> {
         let view = self.engine.queue.task(task_id, &Scope::Anyone).await?;
         let looked_at = view.ok_or(OperateError::NotFound)?.task;
         let (order_id, in_review) = (looked_at.order_id, looked_at.state == TaskState::Review);
@@ -72,8 +81,8 @@ impl OperateTasks {
                 task,
                 LoadOptions::Aggregate,
                 move |order, context| {
-                    let done = operate(order, &operation, in_review, context);
-                    let audit = done.is_ok().then(|| operation.audit(context.task));
+                    let done = operate(order, &deed.operation, in_review, context);
+                    let audit = done.is_ok().then(|| deed.audit(context.task, in_review));
                     (done, SideWrites { audit, ..SideWrites::default() })
                 },
             )
@@ -102,20 +111,27 @@ fn operate(
 }
 
 impl Operation {
-    fn audit(&self, task_id: TaskId) -> AuditEntry {
-        let (action, reason) = match self {
-            Self::Retry => ("retry", ""),
-            Self::Cancel => ("cancel", ""),
-            Self::Resolve { finding: OperatorFinding::Executed, reason, .. } => {
-                ("resolve_executed", reason.as_str())
-            }
-            Self::Resolve { finding: OperatorFinding::NotExecuted, reason, .. } => {
-                ("resolve_not_executed", reason.as_str())
-            }
-            Self::Resolve { finding: OperatorFinding::Settled, reason, .. } => {
-                ("resolve_settled", reason.as_str())
-            }
-        };
-        AuditEntry { action: action.to_owned(), task_id: Some(task_id), reason: reason.to_owned() }
+    /// The word for it in the audit.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Cancel => "cancel",
+            Self::Resolve { finding: OperatorFinding::Executed, .. } => "resolve_executed",
+            Self::Resolve { finding: OperatorFinding::NotExecuted, .. } => "resolve_not_executed",
+            Self::Resolve { finding: OperatorFinding::Settled, .. } => "resolve_settled",
+        }
+    }
+}
+
+impl Deed {
+    fn audit(&self, task_id: TaskId, in_review: bool) -> AuditEntry {
+        AuditEntry {
+            action: self.operation.as_str().to_owned(),
+            task_id: Some(task_id),
+            reason: self.reason.clone(),
+            by: self.by.clone(),
+            settles: in_review && matches!(self.operation, Operation::Resolve { .. }),
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! A store that fails as a test tells it to.
 
-use order_service::adapters::observe::storage_upkeep::{StorageUpkeep, TaskStat};
+use order_service::adapters::observe::storage_upkeep::{
+    AuditLog, AuditQuery, AuditRecord, StorageUpkeep, TaskStat,
+};
 use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
 use order_service::core::domain::order::Order;
@@ -155,5 +157,13 @@ impl StorageUpkeep for FlakyStore {
 
     async fn ping(&self) -> Result<(), StorageError> {
         self.check()
+    }
+}
+
+#[async_trait::async_trait]
+impl AuditLog for FlakyStore {
+    async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
+        self.check()?;
+        self.store.audit(query).await
     }
 }

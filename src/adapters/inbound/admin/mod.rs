@@ -1,6 +1,7 @@
 //! The operators' listener: metrics, health, what may be turned by hand, and a page for doing so. Whenever
 //! a token is set, everything but metrics, health and that page's own files asks for it.
 
+mod audit;
 mod console;
 mod exposition;
 mod metrics;
@@ -24,7 +25,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post, put};
 use std::sync::Arc;
 use std::time::Duration;
-use token::{TokenDigest, require_token};
+use token::{Operators, require_token};
 use tower_http::compression::CompressionLayer;
 
 /// An operator's request is short, and there are few at a time.
@@ -49,17 +50,17 @@ pub fn router(state: &Arc<AdminState>) -> Router {
         .route("/admin/systems/{system}/breaker", put(systems::set_mode))
         .route("/admin/systems/{system}/breaker/reset", post(systems::reset))
         .route("/admin/tasks", get(tasks::list))
+        .route("/admin/audit", get(audit::list))
         .route("/admin/orders/{id}", get(orders::show))
         .route("/admin/tasks/{id}/retry", post(tasks::retry))
         .route("/admin/tasks/{id}/cancel", post(tasks::cancel))
         .route("/admin/tasks/{id}/resolve", post(tasks::resolve))
         .with_state(Arc::clone(state));
-    let guarded = match &state.token {
-        Some(token) => {
-            let expected = Arc::new(TokenDigest::new(token));
-            guarded.route_layer(from_fn_with_state(expected, require_token))
-        }
-        None => guarded,
+    let guarded = if state.tokens.is_empty() {
+        guarded
+    } else {
+        let operators = Arc::new(Operators::new(&state.tokens));
+        guarded.route_layer(from_fn_with_state(operators, require_token))
     };
     open.merge(guarded)
         .fallback(async || Problem::new(Code::NotFound))

@@ -2,6 +2,7 @@
 //! is an audit line, besides the entry that is kept with the task.
 
 use crate::adapters::inbound::admin::state::AdminState;
+use crate::adapters::inbound::admin::token::OperatorName;
 use crate::adapters::inbound::http_kit::body::{Json, OptionalJson};
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::cursor::{BAD_CURSOR, Cursor};
@@ -20,7 +21,7 @@ use crate::core::payment::operator::OperatorFinding;
 use crate::core::payment::task::{Task, TaskState};
 use crate::core::ports::order_repository::Scope;
 use crate::core::ports::task_queue::TaskQuery;
-use crate::core::use_cases::operate_tasks::Operation;
+use crate::core::use_cases::operate_tasks::{Deed, Operation};
 use axum::extract::State;
 use axum::response::Response;
 use http::{StatusCode, Uri};
@@ -86,28 +87,31 @@ pub async fn list(
 pub async fn retry(
     State(state): State<Arc<AdminState>>,
     context: RequestContext,
+    by: OperatorName,
     Id(task): Id<TaskId>,
     _: NoQuery,
     OptionalJson(body): OptionalJson,
 ) -> Result<Response, Problem> {
-    let reason = given_reason(body.as_ref())?;
-    operate(state, context, task, Operation::Retry, reason).await
+    let reason = given_reason(body.as_ref())?.unwrap_or_default();
+    operate(state, context, task, Deed { operation: Operation::Retry, by: by.0, reason }).await
 }
 
 pub async fn cancel(
     State(state): State<Arc<AdminState>>,
     context: RequestContext,
+    by: OperatorName,
     Id(task): Id<TaskId>,
     _: NoQuery,
     OptionalJson(body): OptionalJson,
 ) -> Result<Response, Problem> {
-    let reason = given_reason(body.as_ref())?;
-    operate(state, context, task, Operation::Cancel, reason).await
+    let reason = given_reason(body.as_ref())?.unwrap_or_default();
+    operate(state, context, task, Deed { operation: Operation::Cancel, by: by.0, reason }).await
 }
 
 pub async fn resolve(
     State(state): State<Arc<AdminState>>,
     context: RequestContext,
+    by: OperatorName,
     Id(task): Id<TaskId>,
     _: NoQuery,
     Json(body): Json,
@@ -115,8 +119,8 @@ pub async fn resolve(
     let mut violations = Violations::default();
     let resolution = resolution(&body, &mut violations);
     let (finding, number, reason) = violations.into_result(resolution)?;
-    let operation = Operation::Resolve { finding, number, reason: reason.clone() };
-    operate(state, context, task, operation, Some(reason)).await
+    let operation = Operation::Resolve { finding, number };
+    operate(state, context, task, Deed { operation, by: by.0, reason }).await
 }
 
 /// To its end, also when the operator's browser hangs up; then the task as it stands.
@@ -124,26 +128,17 @@ async fn operate(
     state: Arc<AdminState>,
     context: RequestContext,
     id: TaskId,
-    operation: Operation,
-    reason: Option<String>,
+    deed: Deed,
 ) -> Result<Response, Problem> {
-    let action = match &operation {
-        Operation::Retry => "task_retry",
-        Operation::Cancel => "task_cancel",
-        Operation::Resolve { finding: OperatorFinding::Executed, .. } => "task_resolve_executed",
-        Operation::Resolve { finding: OperatorFinding::NotExecuted, .. } => {
-            "task_resolve_not_executed"
-        }
-        Operation::Resolve { finding: OperatorFinding::Settled, .. } => "task_resolve_settled",
-    };
     let tracker = state.detached.clone();
     let work = async move {
-        state.operate_tasks.run(id, operation).await?;
+        state.operate_tasks.run(id, deed.clone()).await?;
         tracing::info!(
             target: "audit",
-            action,
+            action = format!("task_{}", deed.operation.as_str()),
             task_id = id.get(),
-            reason = reason.as_deref(),
+            by = deed.by,
+            reason = Some(deed.reason.as_str()).filter(|reason| !reason.is_empty()),
             "an operator decided about a task"
         );
         let view = state.operate_tasks.engine.queue.task(id, &Scope::Anyone).await?;

@@ -3,7 +3,9 @@
 
 use super::Metrics;
 use super::families::{DB, Families};
-use crate::adapters::observe::storage_upkeep::{Connections, StorageUpkeep, TaskStat};
+use crate::adapters::observe::storage_upkeep::{
+    AuditLog, AuditQuery, AuditRecord, Connections, StorageUpkeep, TaskStat,
+};
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
@@ -27,7 +29,7 @@ use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
 /// What is asked of the storage, by the words of the metric, with the table that each is mostly about.
-pub const DB_OPERATIONS: [(&str, &str); 14] = [
+pub const DB_OPERATIONS: [(&str, &str); 15] = [
     ("place", "orders"),
     ("change", "orders"),
     ("aggregate", "orders"),
@@ -42,6 +44,7 @@ pub const DB_OPERATIONS: [(&str, &str); 14] = [
     ("keep_reply", "idempotency_keys"),
     ("task_stats", "tasks"),
     ("prune", "tasks"),
+    ("audit", "audit"),
 ];
 
 #[derive(Debug)]
@@ -231,5 +234,12 @@ impl<S: StorageUpkeep + ?Sized> StorageUpkeep for MeteredStore<S> {
 
     fn connections(&self) -> Connections {
         self.store.connections()
+    }
+}
+
+#[async_trait::async_trait]
+impl<S: AuditLog + ?Sized> AuditLog for MeteredStore<S> {
+    async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
+        self.timed("audit", self.store.audit(query)).await
     }
 }

@@ -2,6 +2,7 @@
 //! index fits; parameters keep their numbers whichever terms are there.
 
 use crate::core::domain::ids::OrderId;
+use crate::core::payment::task::TaskState;
 use crate::core::ports::order_repository::{OrderQuery, Scope};
 use crate::core::ports::task_queue::TaskQuery;
 use uuid::Uuid;
@@ -86,6 +87,9 @@ impl TaskFilter {
         let mut sql = select.to_owned();
         if self.state.is_some() {
             sql += " AND t.state = $1";
+        }
+        if self.state == Some(TaskState::Review.as_str()) {
+            sql += " AND t.settled_at IS NULL";
         }
         if self.order.is_some() {
             sql += &format!(" AND t.order_id = {order}");

@@ -19,7 +19,7 @@ pub use migrations::migrate;
 pub use postgres::PgStore;
 pub use sqlite::SqliteStore;
 
-use crate::adapters::observe::storage_upkeep::StorageUpkeep;
+use crate::adapters::observe::storage_upkeep::{AuditLog, StorageUpkeep};
 use crate::core::payment::task::{Reason, Task, TaskKind, TaskState};
 use crate::core::ports::clock::Clock;
 use crate::core::ports::idempotency::IdempotencyStore;
@@ -30,9 +30,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// All that is asked of a database: what the core needs, and what the operator does.
-pub trait Store: OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep {}
+pub trait Store: OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep + AuditLog {}
 
-impl<S: OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep> Store for S {}
+impl<S: OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep + AuditLog> Store for S {}
 
 #[derive(Debug, Clone)]
 pub struct Settings {

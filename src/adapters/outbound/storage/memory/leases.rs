@@ -71,7 +71,11 @@ impl State {
         let mut stats: Vec<TaskStat> = Vec::new();
         for kind in TaskKind::ALL {
             for state in [TaskState::Queued, TaskState::Running, TaskState::Review] {
-                let of_it = || self.tasks.values().filter(|t| t.kind == kind && t.state == state);
+                let of_it = || {
+                    self.tasks
+                        .values()
+                        .filter(|t| t.kind == kind && t.state == state && t.settled.is_none())
+                };
                 let due = of_it().filter_map(due_at).filter(|due_at| *due_at <= now);
                 let oldest_due = due.map(|due_at| now.since(due_at)).max();
                 let count = u64::try_from(of_it().count()).unwrap_or(u64::MAX);

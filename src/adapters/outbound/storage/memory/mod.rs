@@ -6,7 +6,9 @@ mod leases;
 mod state;
 
 use super::wakeups::{WakeupSet, Wakeups};
-use crate::adapters::observe::storage_upkeep::{StorageUpkeep, TaskStat};
+use crate::adapters::observe::storage_upkeep::{
+    AuditLog, AuditQuery, AuditRecord, StorageUpkeep, TaskStat,
+};
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
@@ -42,8 +44,8 @@ impl MemoryStore {
 
     /// What operators did, oldest first.
     #[must_use]
-    pub fn audit(&self) -> Vec<AuditEntry> {
-        self.state().audit.clone()
+    pub fn deeds(&self) -> Vec<AuditEntry> {
+        self.state().deeds.iter().map(|(_, _, entry)| entry.clone()).collect()
     }
 
     /// Callbacks as they came, oldest first.
@@ -158,5 +160,12 @@ impl StorageUpkeep for MemoryStore {
 
     async fn ping(&self) -> Result<(), StorageError> {
         Ok(())
+    }
+}
+
+#[async_trait::async_trait]
+impl AuditLog for MemoryStore {
+    async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
+        Ok(self.state().audit(query))
     }
 }

@@ -1,5 +1,6 @@
 //! The tables of the memory store, as ordered maps: the same seed gives the same order of everything.
 
+use crate::adapters::observe::storage_upkeep::{AuditQuery, AuditRecord};
 use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::FRESH_ID;
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
@@ -11,7 +12,7 @@ use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
-use crate::core::payment::task::Task;
+use crate::core::payment::task::{Task, TaskState};
 use crate::core::ports::idempotency::{IdempotencyKey, KeptReply, KeyedOrder, Placed};
 use crate::core::ports::order_repository::{
     AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, Scope, SideWrites, TxContext,
@@ -36,7 +37,7 @@ pub struct State {
     pub(super) external_ids: HashMap<(Provider, String), ProviderNumber>,
     pub replies: HashMap<IdempotencyKey, (KeptReply, Timestamp)>,
     pub inbox: Vec<InboxEntry>,
-    pub audit: Vec<AuditEntry>,
+    pub deeds: Vec<(OrderId, Timestamp, AuditEntry)>,
 }
 
 impl State {
@@ -84,7 +85,7 @@ impl State {
         if writes.reply.as_ref().is_some_and(|(key, _)| self.replies.contains_key(key)) {
             return Err(KEY_TAKEN);
         }
-        self.keep_side_writes(writes, now);
+        self.keep_side_writes(id, writes, now);
         Ok(Some(changes.map(|changes| self.save(changes, now)).unwrap_or_default()))
     }
 
@@ -129,14 +130,44 @@ impl State {
         self.tasks.insert(task.id, task);
     }
 
-    fn keep_side_writes(&mut self, writes: SideWrites, now: Timestamp) {
+    fn keep_side_writes(&mut self, order: OrderId, writes: SideWrites, now: Timestamp) {
         if let Some(entry) = writes.inbox {
             self.keep_callback(entry);
         }
         if let Some((key, reply)) = writes.reply {
             self.replies.insert(key, (reply, now));
         }
-        self.audit.extend(writes.audit);
+        if let Some(entry) = writes.audit {
+            self.keep_deed(order, entry, now);
+        }
+    }
+
+    fn keep_deed(&mut self, order: OrderId, entry: AuditEntry, now: Timestamp) {
+        let review = entry.task_id.and_then(|task| self.tasks.get_mut(&task));
+        if let Some(task) = review.filter(|task| entry.settles && task.state == TaskState::Review) {
+            task.settled.get_or_insert((entry.by.clone(), now));
+        }
+        self.deeds.push((order, now, entry));
+    }
+
+    pub fn audit(&self, query: &AuditQuery) -> Vec<AuditRecord> {
+        let records = (1..).zip(&self.deeds).map(|(id, (order, at, entry))| AuditRecord {
+            id,
+            at: *at,
+            action: entry.action.clone(),
+            order: *order,
+            task: entry.task_id,
+            reason: entry.reason.clone(),
+            by: entry.by.clone(),
+        });
+        let wanted = |record: &AuditRecord| {
+            query.order.is_none_or(|order| order == record.order)
+                && query.after.is_none_or(|after| (record.at, record.id) < after)
+        };
+        let mut found: Vec<_> = records.filter(wanted).collect();
+        found.sort_by_key(|record| std::cmp::Reverse((record.at, record.id)));
+        found.truncate(query.limit);
+        found
     }
 
     pub fn keep_callback(&mut self, entry: InboxEntry) -> bool {
@@ -201,6 +232,7 @@ impl State {
     pub fn tasks(&self, query: &TaskQuery) -> Vec<Task> {
         let wanted = |task: &&Task| {
             query.state.is_none_or(|state| state == task.state)
+                && (query.state != Some(TaskState::Review) || task.settled.is_none())
                 && query.order.is_none_or(|order| order == task.order_id)
                 && query.after.is_none_or(|after| (task.created_at, task.id) < after)
         };

@@ -144,9 +144,18 @@ async fn keep_side_writes(
             .bind(id.to_string())
             .bind(entry.task_id.map(TaskId::get))
             .bind(clean(&entry.reason))
+            .bind(clean(&entry.by))
             .bind(tx.now)
             .execute(&mut *tx.connection)
             .await?;
+        if entry.settles {
+            sqlx::query(sql::SETTLE)
+                .bind(entry.task_id.map(TaskId::get))
+                .bind(clean(&entry.by))
+                .bind(tx.now)
+                .execute(&mut *tx.connection)
+                .await?;
+        }
     }
     Ok(())
 }

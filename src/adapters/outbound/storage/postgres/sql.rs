@@ -262,10 +262,24 @@ pub const KEEP_REPLY: &str = concat!(
 );
 
 pub const AUDIT: &str = concat!(
-    "INSERT INTO audit (action, order_id, task_id, reason, at) VALUES ($1, $2::uuid, $3, $4, ",
-    now!("$5"),
+    "INSERT INTO audit (action, order_id, task_id, reason, by_name, at) \
+     VALUES ($1, $2::uuid, $3, $4, $5, ",
+    now!("$6"),
     ")"
 );
+
+/// `$1` task, `$2` who, `$3` a test's now.
+pub const SETTLE: &str = concat!(
+    "UPDATE tasks SET settled_by = $2, settled_at = ",
+    now!("$3"),
+    " WHERE id = $1 AND state = 'review' AND settled_at IS NULL"
+);
+
+/// `$1` the only order, `$2` and `$3` the entry before, `$4` how many; newest first.
+pub const READ_AUDIT: &str = "SELECT json_build_object('id', a.id, 'at', a.at, 'action', a.action, \
+    'order_id', a.order_id, 'task_id', a.task_id, 'reason', a.reason, 'by', a.by_name)::text \
+    FROM audit a WHERE ($1::uuid IS NULL OR a.order_id = $1::uuid) \
+    AND ($2::bigint IS NULL OR (a.at, a.id) < ($2, $3)) ORDER BY a.at DESC, a.id DESC LIMIT $4";
 
 /// `$1` a test's now. Finished tasks are not counted: there are a month of them.
 pub const STATS: &str = concat!(
@@ -274,7 +288,7 @@ pub const STATS: &str = concat!(
      FROM tasks, (SELECT ",
     now!("$1"),
     " AS now OFFSET 0) AS clock \
-     WHERE state IN ('queued', 'running', 'review') GROUP BY kind, state"
+     WHERE state IN ('queued', 'running', 'review') AND settled_at IS NULL GROUP BY kind, state"
 );
 
 /// `$1` a test's now, `$2` age, `$3` how many. What waits for a person stays.

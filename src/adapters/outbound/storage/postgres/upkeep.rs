@@ -2,9 +2,11 @@
 
 use super::session::{AttemptError, Tx, Work};
 use super::{PgStore, bind, micros, sql};
-use crate::adapters::observe::storage_upkeep::{Connections, StorageUpkeep, TaskStat};
+use crate::adapters::observe::storage_upkeep::{
+    AuditLog, AuditQuery, AuditRecord, Connections, StorageUpkeep, TaskStat,
+};
 use crate::adapters::outbound::storage::PRUNE_BATCH;
-use crate::adapters::outbound::storage::rows::{TaskStatRow, read_all};
+use crate::adapters::outbound::storage::rows::{AuditRow, TaskStatRow, read_all};
 use crate::core::ports::storage_error::StorageError;
 use sqlx::SqlSafeStr;
 use sqlx::postgres::PgArguments;
@@ -31,6 +33,19 @@ impl StorageUpkeep for PgStore {
 
     fn connections(&self) -> Connections {
         self.sessions.pool.connections()
+    }
+}
+
+#[async_trait::async_trait]
+impl AuditLog for PgStore {
+    async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
+        let mut arguments = PgArguments::default();
+        bind(&mut arguments, query.order.map(|order| order.to_string()));
+        bind(&mut arguments, query.after.map(|(at, _)| at.micros()));
+        bind(&mut arguments, query.after.map(|(_, id)| id));
+        bind(&mut arguments, i64::try_from(query.limit).unwrap_or(i64::MAX));
+        let rows = self.rows(sql::READ_AUDIT.into_sql_str(), arguments).await?;
+        read_all::<AuditRow, _>(&rows)?.into_iter().map(AuditRow::restore).collect()
     }
 }
 

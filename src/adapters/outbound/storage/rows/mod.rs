@@ -1,12 +1,14 @@
 //! Rows as both databases keep them. They cross the border as JSON, made and read by the database
 //! itself, so that an aggregate is one statement and one snapshot, and there is one way to read it.
 
+mod audit;
 mod order;
 mod queue;
 mod refund;
 mod registration;
 mod task;
 
+pub use audit::AuditRow;
 pub use order::{OrderChangeRow, OrderRow};
 pub use queue::{ClaimedRow, TaskStatRow};
 pub use refund::RefundRow;

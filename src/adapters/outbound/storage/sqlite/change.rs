@@ -160,8 +160,17 @@ async fn keep_side_writes(
             .bind(blob(id.uuid()))
             .bind(entry.task_id.map(TaskId::get))
             .bind(entry.reason)
+            .bind(entry.by.as_str())
             .execute(&mut *tx.connection)
             .await?;
+        if entry.settles {
+            sqlx::query(sql::SETTLE)
+                .bind(entry.task_id.map(TaskId::get))
+                .bind(entry.by.as_str())
+                .bind(tx.now.micros())
+                .execute(&mut *tx.connection)
+                .await?;
+        }
     }
     Ok(())
 }

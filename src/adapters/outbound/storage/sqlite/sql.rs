@@ -49,7 +49,7 @@ macro_rules! task_json {
          'lost_leases', t.lost_leases, 'deadline', t.deadline, 'lease_owner', t.lease_owner, \
          'lease_token', iif(t.lease_token IS NULL, NULL, hex(t.lease_token)), \
          'lease_until', t.lease_until, 'result_provider', t.result_provider, \
-         'result_sequence', t.result_sequence, 'error', t.error, 'trace', t.trace, \
+         'result_sequence', t.result_sequence, 'error', t.error, 'settled_by', t.settled_by, 'settled_at', t.settled_at, 'trace', t.trace, \
          'return_url', t.return_url, 'created_at', t.created_at, \
          'updated_at', t.updated_at, 'version', t.version)"
     };
@@ -219,13 +219,23 @@ pub const FIND_REPLY: &str = "SELECT fingerprint, status, body FROM idempotency_
 pub const KEEP_REPLY: &str = "INSERT INTO idempotency_keys (owner, route, key, fingerprint, \
     status, body, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
 
-pub const AUDIT: &str =
-    "INSERT INTO audit (at, action, order_id, task_id, reason) VALUES ($1, $2, $3, $4, $5)";
+pub const AUDIT: &str = "INSERT INTO audit (at, action, order_id, task_id, reason, by_name) \
+    VALUES ($1, $2, $3, $4, $5, $6)";
+
+/// `$1` task, `$2` who, `$3` now.
+pub const SETTLE: &str = "UPDATE tasks SET settled_by = $2, settled_at = $3 \
+    WHERE id = $1 AND state = 'review' AND settled_at IS NULL";
+
+/// `$1` the only order, `$2` and `$3` the entry before, `$4` how many; newest first.
+pub const READ_AUDIT: &str = "SELECT json_object('id', a.id, 'at', a.at, 'action', a.action, \
+    'order_id', hex(a.order_id), 'task_id', a.task_id, 'reason', a.reason, 'by', a.by_name) \
+    FROM audit a WHERE ($1 IS NULL OR a.order_id = $1) AND ($2 IS NULL OR (a.at, a.id) < ($2, $3)) \
+    ORDER BY a.at DESC, a.id DESC LIMIT $4";
 
 /// `$1` now. Finished tasks are not counted: there are a month of them.
 pub const STATS: &str = "SELECT json_object('kind', kind, 'state', state, 'count', count(*), \
     'oldest_due', max($1 - due_at) FILTER (WHERE due_at <= $1)) FROM tasks \
-    WHERE state IN ('queued', 'running', 'review') GROUP BY kind, state ORDER BY kind, state";
+    WHERE state IN ('queued', 'running', 'review') AND settled_at IS NULL GROUP BY kind, state ORDER BY kind, state";
 
 /// `$1` the moment before which they finished, `$2` how many. What waits for a person stays.
 pub const PRUNE_TASKS: &str = "DELETE FROM tasks WHERE id IN (SELECT id FROM tasks \

@@ -1,10 +1,12 @@
 //! What the operator asks: gauges, pruning, and whether the writer writes.
 
 use super::writer::{Tx, Work, WriteError};
-use super::{SqliteStore, sql};
-use crate::adapters::observe::storage_upkeep::{Connections, StorageUpkeep, TaskStat};
+use super::{SqliteStore, blob, sql};
+use crate::adapters::observe::storage_upkeep::{
+    AuditLog, AuditQuery, AuditRecord, Connections, StorageUpkeep, TaskStat,
+};
 use crate::adapters::outbound::storage::PRUNE_BATCH;
-use crate::adapters::outbound::storage::rows::{TaskStatRow, read_all};
+use crate::adapters::outbound::storage::rows::{AuditRow, TaskStatRow, read_all};
 use crate::core::ports::storage_error::StorageError;
 use std::time::Duration;
 
@@ -29,6 +31,19 @@ impl StorageUpkeep for SqliteStore {
     /// commits: no shortage.
     fn connections(&self) -> Connections {
         self.readers.connections()
+    }
+}
+
+#[async_trait::async_trait]
+impl AuditLog for SqliteStore {
+    async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
+        let rows = sqlx::query_scalar::<_, String>(sql::READ_AUDIT)
+            .bind(query.order.map(|order| blob(order.uuid())))
+            .bind(query.after.map(|(at, _)| at.micros()))
+            .bind(query.after.map(|(_, id)| id))
+            .bind(i64::try_from(query.limit).unwrap_or(i64::MAX));
+        let found = self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await?;
+        read_all::<AuditRow, _>(&found)?.into_iter().map(AuditRow::restore).collect()
     }
 }
 
