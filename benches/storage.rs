@@ -205,6 +205,7 @@ fn task(order_id: OrderId, now: Timestamp) -> Task {
         lease: None,
         result: None,
         error: None,
+        settled: None,
         trace: None,
         return_url: None,
         version: 1,
