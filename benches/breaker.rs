@@ -171,7 +171,7 @@ fn limits() {
         |_| *mutex.lock().unwrap_or_else(PoisonError::into_inner) += black_box(1)
     });
     limit("Instant::now", || |_| keep(Instant::now()));
-    let clock = order_service::adapters::resilience::clock::Clock::Coarse;
+    let clock = order_service::adapters::resilience::clock::MonotonicClock::Coarse;
     limit("coarse monotonic clock", || |_| keep(clock.now_nanos()));
 }
 

@@ -3,10 +3,10 @@
 //! was admitted, on the state and on the counts.
 
 use order_service::adapters::resilience::breaker::{
-    Breaker, BreakerConfig, Permit, SlowAs, State, WindowKind,
+    Breaker, BreakerConfig, BreakerState, CallPermit, SlowAs, Transition, WindowKind,
 };
-use order_service::adapters::resilience::clock::{Clock, ManualClock};
-use order_service::adapters::resilience::observer::{Observer, Transition};
+use order_service::adapters::resilience::clock::{ManualClock, MonotonicClock};
+use order_service::adapters::resilience::observer::Observer;
 use order_service::adapters::resilience::outcome::Verdict;
 use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System};
 use proptest::prelude::*;
@@ -105,7 +105,7 @@ struct Call {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Pass {
+struct Admission {
     generation: u32,
 }
 
@@ -120,10 +120,10 @@ impl Model {
         self.phase = phase;
     }
 
-    fn admit(&mut self) -> Result<Pass, Cause> {
+    fn admit(&mut self) -> Result<Admission, Cause> {
         let (now, most) = (self.now, self.config.half_open_max_in_flight);
         match &mut self.phase {
-            Phase::Closed { .. } => return Ok(Pass { generation: self.generation }),
+            Phase::Closed { .. } => return Ok(Admission { generation: self.generation }),
             Phase::Open { until } if now < *until => {
                 return Err(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)));
             }
@@ -141,7 +141,7 @@ impl Model {
                 self.go(Phase::HalfOpen { in_flight: 1, passed: 0, slow: 0, progress: now });
             }
         }
-        Ok(Pass { generation: self.generation })
+        Ok(Admission { generation: self.generation })
     }
 
     fn open(&mut self) {
@@ -151,7 +151,7 @@ impl Model {
     }
 
     /// `None` for a call that says nothing.
-    fn end(&mut self, pass: Pass, sample: Option<(bool, bool)>) {
+    fn end(&mut self, pass: Admission, sample: Option<(bool, bool)>) {
         if pass.generation != self.generation {
             return;
         }
@@ -231,11 +231,11 @@ impl Model {
         self.config.slow_as == SlowAs::Rate && reaches(slow, calls, self.config.slow_call_rate)
     }
 
-    const fn state(&self) -> State {
+    const fn state(&self) -> BreakerState {
         match self.phase {
-            Phase::Closed { .. } => State::Closed,
-            Phase::Open { .. } => State::Open,
-            Phase::HalfOpen { .. } => State::HalfOpen,
+            Phase::Closed { .. } => BreakerState::Closed,
+            Phase::Open { .. } => BreakerState::Open,
+            Phase::HalfOpen { .. } => BreakerState::HalfOpen,
         }
     }
 }
@@ -260,10 +260,10 @@ fn sample(verdict: Verdict, slow: bool, slow_as: SlowAs) -> Option<(bool, bool)>
 }
 
 #[derive(Debug, Default)]
-struct Diary(Mutex<Vec<Transition>>);
+struct RecordingObserver(Mutex<Vec<Transition>>);
 
-impl Observer for Diary {
-    fn transition(&self, transition: &Transition) {
+impl Observer for RecordingObserver {
+    fn transition(&self, _: System, transition: &Transition) {
         self.0.lock().expect("no panics").push(*transition);
     }
 }
@@ -271,11 +271,12 @@ impl Observer for Diary {
 fn play(config: &BreakerConfig, steps: &[Step]) -> Result<(), TestCaseError> {
     let clock = ManualClock::new();
     clock.advance(Duration::from_secs(1));
-    let diary = Arc::new(Diary::default());
-    let breaker = Breaker::new(System::Sber, config, Clock::from(&clock), diary.clone())
-        .map_err(|faults| TestCaseError::fail(format!("{faults:?}")))?;
+    let observer = Arc::new(RecordingObserver::default());
+    let breaker =
+        Breaker::new(System::Sber, config, MonotonicClock::from(&clock), observer.clone())
+            .map_err(|invalid| TestCaseError::fail(format!("{invalid:?}")))?;
     let mut model = Model::new(config.clone(), 1_000);
-    let mut permits: Vec<(Permit<'_>, Pass)> = Vec::new();
+    let mut permits: Vec<(CallPermit<'_>, Admission)> = Vec::new();
     for step in steps {
         match *step {
             Step::Admit => {
@@ -313,20 +314,25 @@ fn play(config: &BreakerConfig, steps: &[Step]) -> Result<(), TestCaseError> {
         prop_assert_eq!(seen.state, model.state(), "after {:?}", step);
         let (calls, failures, slow) = model.window();
         let counts = (calls as u64, failures as u64, slow as u64);
-        prop_assert_eq!((seen.calls, seen.failures, seen.slow), counts, "after {:?}", step);
+        prop_assert_eq!(
+            (seen.window.calls, seen.window.failures, seen.window.slow),
+            counts,
+            "after {:?}",
+            step
+        );
     }
-    follow_one_another(&diary.0.lock().expect("no panics"))
+    follow_one_another(&observer.0.lock().expect("no panics"))
 }
 
 /// Each change is told once, and begins where the one before it ended.
 fn follow_one_another(transitions: &[Transition]) -> Result<(), TestCaseError> {
-    let mut state = State::Closed;
+    let mut state = BreakerState::Closed;
     for pair in transitions.windows(2) {
         prop_assert!(pair[0].generation < pair[1].generation);
     }
     for transition in transitions {
         prop_assert_eq!(transition.from, state);
-        prop_assert!((0.0..=1.0).contains(&transition.failure_rate));
+        prop_assert!((0.0..=1.0).contains(&transition.failure_rate()));
         state = transition.to;
     }
     Ok(())

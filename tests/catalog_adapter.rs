@@ -4,19 +4,21 @@
 
 mod stub_partner;
 
+use order_service::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use order_service::adapters::outbound::catalog::{CatalogAdapter, CatalogConfig};
 use order_service::adapters::outbound::http_client::base_url;
-use order_service::adapters::resilience::breaker::State;
-use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::breaker::BreakerState;
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::core::domain::ids::ProductId;
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
 use order_service::core::ports::call::Call;
-use order_service::core::ports::catalog::{CatalogError, CatalogPort, Offer};
-use order_service::core::ports::clock::Clock as WallClock;
+use order_service::core::ports::catalog::{
+    CatalogError, CatalogPort, CatalogUnavailableError, Offer,
+};
+use order_service::core::ports::clock::Clock;
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::events::{Event, Events, FallbackKind};
 use order_service::core::ports::trace::TraceParent;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,23 +31,23 @@ const MAX_STALE: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug)]
 struct StoppedClock;
 
-impl WallClock for StoppedClock {
+impl Clock for StoppedClock {
     fn now(&self) -> Timestamp {
         NOW
     }
 }
 
 #[derive(Debug, Default)]
-struct Heard(Mutex<Vec<Event>>);
+struct Heard(Mutex<Vec<AdapterEvent>>);
 
-impl Events for Heard {
-    fn record(&self, event: &Event) {
+impl AdapterEvents for Heard {
+    fn tell(&self, event: &AdapterEvent) {
         self.0.lock().unwrap().push(event.clone());
     }
 }
 
 impl Heard {
-    fn count(&self, event: &Event) -> usize {
+    fn count(&self, event: &AdapterEvent) -> usize {
         self.0.lock().unwrap().iter().filter(|heard| *heard == event).count()
     }
 }
@@ -64,9 +66,10 @@ impl Shop {
         config.guards.timeouts.read = Duration::from_millis(100);
         adjust(&mut config);
         let events = Arc::new(Heard::default());
-        let heard: Arc<dyn Events> = Arc::clone(&events) as _;
+        let heard: Arc<dyn AdapterEvents> = Arc::clone(&events) as _;
         let (clock, observer) = (Arc::new(StoppedClock), Arc::new(Silent));
-        let adapter = CatalogAdapter::new(config, Clock::tokio(), clock, observer, heard).unwrap();
+        let adapter =
+            CatalogAdapter::new(config, MonotonicClock::tokio(), clock, observer, heard).unwrap();
         Self { partner, adapter, events }
     }
 
@@ -88,14 +91,13 @@ impl Shop {
     }
 
     fn fallbacks(&self, cause: Cause) -> usize {
-        let (system, kind) = (System::Catalog, FallbackKind::Cached);
-        self.events.count(&Event::Fallback { system, kind, cause })
+        self.events.count(&AdapterEvent::FellBackToCache { system: System::Catalog, cause })
     }
 }
 
 fn cause_of(read: Result<Offer, CatalogError>) -> Cause {
     match read.unwrap_err() {
-        CatalogError::Unavailable(fault) => fault.cause,
+        CatalogError::Unavailable(error) => error.0.cause,
         CatalogError::NotFound => panic!("the product was said not to exist"),
     }
 }
@@ -142,7 +144,7 @@ async fn within_its_time_an_answer_is_not_asked_for_again() {
     later(Duration::from_secs(1)).await;
     assert_eq!(shop.read("p-1").await.unwrap().product.price.minor(), 2);
 
-    let read = |hit| Event::CacheRead { system: System::Catalog, hit };
+    let read = |hit| AdapterEvent::CacheRead { system: System::Catalog, hit };
     assert_eq!((shop.events.count(&read(true)), shop.events.count(&read(false))), (1, 2));
 }
 
@@ -202,8 +204,8 @@ async fn nothing_is_served_beyond_the_stale_limit() {
     assert!(shop.read("p-1").await.unwrap().stale);
     later(Duration::from_secs(1)).await;
     assert_eq!(shop.cause("p-1").await, Cause::Unknown(Unknown::PartnerFailed));
-    let (system, kind) = (System::Catalog, FallbackKind::Cached);
-    assert_eq!(shop.events.count(&Event::FallbackFailed { system, kind }), 1);
+    let nothing = AdapterEvent::NothingCached { system: System::Catalog };
+    assert_eq!(shop.events.count(&nothing), 1);
 }
 
 #[tokio::test]
@@ -222,7 +224,7 @@ async fn a_refusal_is_not_hidden_by_the_cache() {
     shop.read("p-1").await.unwrap();
     later(TTL).await;
     assert_eq!(shop.cause("p-1").await, Cause::NotExecuted(NotExecuted::Misdirected));
-    assert_eq!(shop.events.count(&Event::Misconfigured { system: System::Catalog }), 1);
+    assert_eq!(shop.events.count(&AdapterEvent::Misconfigured { system: System::Catalog }), 1);
 }
 
 #[tokio::test]
@@ -295,13 +297,15 @@ async fn an_open_breaker_sends_nothing() {
     .await;
     shop.read("p-1").await.unwrap();
     assert_eq!(shop.cause("p-2").await, Cause::Unknown(Unknown::PartnerFailed));
-    assert_eq!(shop.adapter.breaker().state(), State::Open);
+    assert_eq!(shop.adapter.breaker().state(), BreakerState::Open);
 
     later(Duration::from_secs(29)).await;
     let refused = shop.read("p-2").await.unwrap_err();
-    let CatalogError::Unavailable(fault) = refused else { panic!("{refused:?}") };
-    assert_eq!(fault.cause, Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)));
-    assert!(fault.retry_after.unwrap() <= Duration::from_secs(5));
+    let CatalogError::Unavailable(CatalogUnavailableError(no_answer)) = refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(no_answer.cause, Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)));
+    assert!(no_answer.retry_after.unwrap() <= Duration::from_secs(5));
     later(Duration::from_secs(1)).await;
     assert!(shop.read("p-1").await.unwrap().stale);
     assert_eq!(shop.fallbacks(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))), 1);
@@ -364,7 +368,7 @@ async fn the_log_tells_of_stale_answers_once_a_second_and_the_count_of_all() {
     tokio::time::pause();
     shop.adapter
         .breaker()
-        .set_mode(order_service::adapters::resilience::breaker::Mode::ForcedOpen, None);
+        .set_mode(order_service::adapters::resilience::breaker::BreakerMode::ForcedOpen, None);
     for _ in 0..5 {
         assert!(shop.read("p-1").await.unwrap().stale);
     }

@@ -5,13 +5,16 @@
 mod metrics_page;
 
 use metrics_page::{Scrape, page, table, words};
+use order_service::adapters::observe::adapter_events::{
+    AdapterEvent, AdapterEvents, IdempotencyResult,
+};
 use order_service::adapters::observe::metrics::{BuildInfo, Metrics, labels};
 use order_service::adapters::observe::systems::{Probed, SystemHealth};
 use order_service::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
 use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig};
-use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::{
-    BulkheadRejection, Observer, Outcome, RetryOutcome,
+    BulkheadRejection, CallOutcome, Observer, RetryOutcome,
 };
 use order_service::adapters::resilience::outcome::Verdict;
 use order_service::adapters::resilience::semaphore::Semaphore;
@@ -22,8 +25,7 @@ use order_service::core::domain::provider::Provider;
 use order_service::core::domain::unavailable::{Cause, System, Unknown};
 use order_service::core::payment::task::TaskKind;
 use order_service::core::ports::events::{
-    Event, Events, FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult,
-    StepOutcome,
+    Event, Events, FallbackKind, ReconcileFinding, RegistrationResult, StepOutcome,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -54,10 +56,11 @@ fn metrics() -> Arc<Metrics> {
 
 fn guards(metrics: &Arc<Metrics>, system: System, config: &BreakerConfig) -> Arc<Breaker> {
     let observer: Arc<dyn Observer> = Arc::clone(metrics) as _;
-    let breaker =
-        Arc::new(Breaker::new(system, config, Clock::tokio(), Arc::clone(&observer)).unwrap());
+    let breaker = Arc::new(
+        Breaker::new(system, config, MonotonicClock::tokio(), Arc::clone(&observer)).unwrap(),
+    );
     let bulkhead = BulkheadConfig::default();
-    let semaphore = Semaphore::new(system, &bulkhead, Clock::tokio(), observer).unwrap();
+    let semaphore = Semaphore::new(system, &bulkhead, MonotonicClock::tokio(), observer).unwrap();
     metrics.watch(Arc::clone(&breaker), Arc::new(semaphore));
     breaker
 }
@@ -74,13 +77,17 @@ fn busy() -> Arc<Metrics> {
     for check in ["database", "shutdown"].into_iter().chain(System::ALL.map(System::as_str)) {
         metrics.checked(check, true);
     }
-    metrics.concurrency_limit(1024);
-    metrics.record(&exchanged("GET", Some(200), None));
+    metrics.inflight_limit(1024);
+    metrics.tell(&exchanged("GET", Some(200), None));
     metrics
 }
 
-fn exchanged(method: &'static str, status: Option<u16>, failure: Option<&'static str>) -> Event {
-    Event::Exchanged { server: "bank.example".into(), method, status, failure, took: SECOND }
+fn exchanged(
+    method: &'static str,
+    status: Option<u16>,
+    failure: Option<&'static str>,
+) -> AdapterEvent {
+    AdapterEvent::Exchanged { server: "bank.example".into(), method, status, failure, took: SECOND }
 }
 
 fn request<'a>(route: &'a str, status: u16, code: Option<&'static str>) -> ServedRequest<'a> {
@@ -163,30 +170,18 @@ async fn what_the_core_tells_is_counted() {
     let metrics = metrics();
     let system = Provider::Sber;
     let kind = TaskKind::RegisterPayment;
+    let cause = Cause::Unknown(Unknown::TimedOut);
     for event in [
         Event::OrderPlaced { total: Money::rub(19_900).unwrap() },
         Event::OrderMoved { from: OrderStatus::New, to: OrderStatus::Registering },
         Event::Registration { system, result: RegistrationResult::Queued },
         Event::Reconciled { system, finding: ReconcileFinding::Mismatch },
-        Event::Fallback {
-            system: System::Catalog,
-            kind: FallbackKind::Cached,
-            cause: Cause::Unknown(Unknown::TimedOut),
-        },
-        Event::FallbackFailed { system: System::Catalog, kind: FallbackKind::Cached },
+        Event::Fallback { system: System::Sber, kind: FallbackKind::Queued, cause },
         Event::StaleServed { age: Duration::from_secs(45) },
-        Event::CacheRead { system: System::Catalog, hit: true },
-        Event::CacheRead { system: System::Catalog, hit: false },
-        Event::SharedCacheRead { hit: true },
-        Event::SharedCacheRead { hit: false },
         Event::TaskStep { kind, outcome: StepOutcome::LeaseLost },
         Event::TaskFinished { kind, outcome: "succeeded", age: SECOND },
-        Event::TaskPoll,
-        Event::Idempotency(IdempotencyResult::Replayed),
-        Event::Misconfigured { system: System::Sber },
         Event::Review { kind },
         Event::LateTruth { system },
-        Event::KeysUnusable,
     ] {
         metrics.record(&event);
     }
@@ -197,25 +192,51 @@ async fn what_the_core_tells_is_counted() {
         r#"order_transitions_total{from="new",to="registering"}"#,
         r#"payments_registered_total{result="queued",system="sber"}"#,
         r#"payments_reconciled_total{finding="mismatch",system="sber"}"#,
-        r#"fallback_total{kind="cached",reason="timeout",system="catalog"}"#,
-        r#"fallback_failed_total{kind="cached",system="catalog"}"#,
+        r#"fallback_total{kind="queued",reason="timeout",system="sber"}"#,
         r#"stale_response_age_seconds_bucket{system="catalog",le="60"}"#,
-        r#"cache_hits_total{cache="catalog"}"#,
-        r#"cache_misses_total{cache="catalog"}"#,
-        r#"cache_hits_total{cache="catalog_shared"}"#,
-        r#"cache_misses_total{cache="catalog_shared"}"#,
         r#"task_attempts_total{kind="register_payment",outcome="lease_lost"}"#,
         r#"task_completion_seconds_count{kind="register_payment",outcome="succeeded"}"#,
-        r#"idempotency_total{result="replayed"}"#,
-        r#"app_errors_total{exception="provider_misconfigured",type="integration"}"#,
         r#"app_errors_total{exception="task_review",type="domain"}"#,
         r#"app_errors_total{exception="late_payment",type="domain"}"#,
-        r#"app_errors_total{exception="keys_unusable",type="technical"}"#,
     ] {
         assert_eq!(scrape.value(series), 1.0, "{series}");
     }
     assert_eq!(scrape.value("order_amount_rub_sum"), 199.0);
     assert_eq!(scrape.value(r#"order_amount_rub_bucket{le="100"}"#), 0.0);
+}
+
+#[tokio::test]
+async fn what_the_adapters_tell_is_counted() {
+    let metrics = metrics();
+    let system = System::Catalog;
+    for event in [
+        AdapterEvent::CacheRead { system, hit: true },
+        AdapterEvent::CacheRead { system, hit: false },
+        AdapterEvent::SharedCacheRead { hit: true },
+        AdapterEvent::SharedCacheRead { hit: false },
+        AdapterEvent::FellBackToCache { system, cause: Cause::Unknown(Unknown::TimedOut) },
+        AdapterEvent::NothingCached { system },
+        AdapterEvent::Misconfigured { system: System::Sber },
+        AdapterEvent::TaskPoll,
+        AdapterEvent::Idempotency(IdempotencyResult::Replayed),
+        AdapterEvent::KeysUnusable,
+    ] {
+        metrics.tell(&event);
+    }
+    let scrape = scrape(&metrics);
+    for series in [
+        r#"cache_hits_total{cache="catalog"}"#,
+        r#"cache_misses_total{cache="catalog"}"#,
+        r#"cache_hits_total{cache="catalog_shared"}"#,
+        r#"cache_misses_total{cache="catalog_shared"}"#,
+        r#"fallback_total{kind="cached",reason="timeout",system="catalog"}"#,
+        r#"fallback_failed_total{kind="cached",system="catalog"}"#,
+        r#"app_errors_total{exception="provider_misconfigured",type="integration"}"#,
+        r#"idempotency_total{result="replayed"}"#,
+        r#"app_errors_total{exception="keys_unusable",type="technical"}"#,
+    ] {
+        assert_eq!(scrape.value(series), 1.0, "{series}");
+    }
     assert!(scrape.value("task_poll_last_success_timestamp_seconds") > 1.7e9);
 }
 
@@ -277,7 +298,7 @@ async fn a_breaker_is_shown_as_it_stands_at_the_scrape() {
     assert_eq!((gauge("circuit_breaker_state"), info("half_open")), (2.0, 1.0));
     assert_eq!(gauge("circuit_breaker_open_seconds_total"), 30.0);
     drop(probe);
-    breaker.set_mode(order_service::adapters::resilience::breaker::Mode::ForcedOpen, None);
+    breaker.set_mode(order_service::adapters::resilience::breaker::BreakerMode::ForcedOpen, None);
     assert_eq!((info("forced_open"), info("half_open")), (1.0, 0.0));
 
     let scrape = scrape(&metrics);
@@ -296,9 +317,9 @@ async fn a_breaker_is_shown_as_it_stands_at_the_scrape() {
 async fn what_the_guards_tell_is_counted() {
     let metrics = metrics();
     let system = System::OdnaKassa;
-    metrics.called(system, "register", Outcome::Failure, SECOND, None);
-    metrics.called(system, "cancel", Outcome::Ignored, Duration::from_micros(3), None);
-    metrics.called(system, "refund", Outcome::Ignored, SECOND, None);
+    metrics.called(system, "register", CallOutcome::Failure, SECOND, None);
+    metrics.called(system, "cancel", CallOutcome::Ignored, Duration::from_micros(3), None);
+    metrics.called(system, "refund", CallOutcome::Ignored, SECOND, None);
     metrics.bulkhead_waited(system, Duration::from_millis(2));
     metrics.bulkhead_rejected(system, BulkheadRejection::WaitTimeout);
     metrics.retried(system, RetryOutcome::Budget);
@@ -322,7 +343,7 @@ async fn what_the_guards_tell_is_counted() {
 fn an_exchange_with_a_partner_has_its_status_or_the_cause_that_there_is_none() {
     let metrics = metrics();
     for (status, failure) in [(Some(302), None), (Some(503), None), (None, Some("timeout"))] {
-        metrics.record(&exchanged("POST", status, failure));
+        metrics.tell(&exchanged("POST", status, failure));
     }
     let scrape = scrape(&metrics);
     for (status, error) in [("302", ""), ("503", "503"), ("", "timeout")] {

@@ -4,18 +4,18 @@
 
 mod stub_partner;
 
+use order_service::adapters::observe::adapter_events::Untold;
 use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::outbound::recommendations::{
     RecommendationsAdapter, RecommendationsConfig,
 };
-use order_service::adapters::resilience::breaker::State;
-use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::breaker::BreakerState;
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::core::domain::ids::CustomerId;
 use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, Unknown};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::events::Unheard;
 use order_service::core::ports::recommendations::{Recommendation, RecommendationsPort};
 use order_service::core::ports::trace::TraceParent;
 use std::sync::Arc;
@@ -34,9 +34,9 @@ impl Shop {
         let mut config = RecommendationsConfig::new(base_url(&partner.url).unwrap());
         config.guards.timeouts.read = Duration::from_millis(100);
         adjust(&mut config);
-        let (observer, events) = (Arc::new(Silent), Arc::new(Unheard));
+        let (observer, events) = (Arc::new(Silent), Arc::new(Untold));
         let adapter =
-            RecommendationsAdapter::new(config, Clock::tokio(), observer, events).unwrap();
+            RecommendationsAdapter::new(config, MonotonicClock::tokio(), observer, events).unwrap();
         Self { partner, adapter }
     }
 
@@ -51,7 +51,7 @@ impl Shop {
     async fn ask_within(&self, wait: Duration) -> Result<Vec<Recommendation>, Cause> {
         let call = Call::new(Deadline::after(wait), None);
         let customer = CustomerId::parse("c-1").unwrap();
-        self.adapter.get_recommendations(&customer, &call).await.map_err(|fault| fault.cause)
+        self.adapter.get_recommendations(&customer, &call).await.map_err(|error| error.0.cause)
     }
 }
 
@@ -120,7 +120,7 @@ async fn a_caller_in_a_hurry_is_not_the_recommenders_fault() {
         shop.ask_within(Duration::from_millis(200)).await,
         Err(Cause::Unknown(Unknown::DeadlinePassed))
     );
-    assert_eq!(shop.adapter.breaker().state(), State::Closed);
+    assert_eq!(shop.adapter.breaker().state(), BreakerState::Closed);
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn an_open_breaker_sends_nothing() {
         config.guards.breaker.min_requests = 1;
     });
     assert_eq!(shop.ask().await, Err(Cause::Unknown(Unknown::PartnerFailed)));
-    assert_eq!(shop.adapter.breaker().state(), State::Open);
+    assert_eq!(shop.adapter.breaker().state(), BreakerState::Open);
     assert_eq!(shop.ask().await, Err(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))));
     assert_eq!(shop.partner.calls(), 1);
 }

@@ -7,12 +7,12 @@ use failsafe::failure_policy::{self, ConsecutiveFailures, SuccessRateOverTimeWin
 use failsafe::{CircuitBreaker as _, StateMachine};
 use futures_util::FutureExt;
 use order_service::adapters::resilience::breaker::{
-    Breaker, BreakerConfig, Keyed, State, WindowKind,
+    Breaker, BreakerConfig, BreakerState, Keyed, WindowKind,
 };
-use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::Silent;
-use order_service::adapters::resilience::outcome::Verdict;
-use order_service::core::domain::unavailable::{Cause, NoAnswer, System, Unknown};
+use order_service::adapters::resilience::outcome::{Failed, Verdict};
+use order_service::core::domain::unavailable::{System, Unknown};
 use std::future::ready;
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,7 +57,7 @@ fn breaker(window: WindowKind) -> Breaker {
         open_timeout: MINUTE,
         ..BreakerConfig::default()
     };
-    Breaker::new(System::Sber, &config, Clock::Coarse, Arc::new(Silent)).expect("valid")
+    Breaker::new(System::Sber, &config, MonotonicClock::Coarse, Arc::new(Silent)).expect("valid")
 }
 
 const fn verdict(ok: bool) -> Verdict {
@@ -110,7 +110,7 @@ impl Subject for OursCheck {
 
     fn new(load: Load) -> Self {
         let breaker = Ours::new(load).0;
-        assert_eq!(breaker.state() == State::Open, load == Load::Open);
+        assert_eq!(breaker.state() == BreakerState::Open, load == Load::Open);
         Self(breaker)
     }
 
@@ -134,12 +134,9 @@ impl Subject for OursWatch {
     fn handle(&self) {}
 
     fn call(&self, (): &mut (), ok: bool) {
-        let answer = if black_box(ok) {
-            Ok(())
-        } else {
-            Err(NoAnswer::new(Cause::Unknown(Unknown::TimedOut)))
-        };
-        black_box(self.0.watch("call", ready(answer)).now_or_never());
+        let answer =
+            if black_box(ok) { Ok(()) } else { Err(Failed::<()>::from(Unknown::TimedOut)) };
+        black_box(self.0.call("call", ready(answer)).now_or_never());
     }
 }
 
@@ -327,7 +324,8 @@ impl Subject for MutexRing {
 pub fn crowd(count: u32) -> Keyed<u32> {
     let capacity = usize::try_from(count).expect("fits");
     let config = BreakerConfig::default();
-    let keyed = Keyed::new(System::Sber, &config, capacity, Clock::Coarse, Arc::new(Silent));
+    let keyed =
+        Keyed::new(System::Sber, &config, capacity, MonotonicClock::Coarse, Arc::new(Silent));
     let keyed = keyed.expect("valid");
     for key in 0..count {
         let _made = keyed.get(&key);

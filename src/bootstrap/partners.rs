@@ -1,6 +1,7 @@
 //! The partners' adapters, each from its own settings, with the guards that operators see.
 
 use super::guarded::GuardedSystem;
+use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::metrics::Metrics;
 use crate::adapters::observe::systems::SystemControl;
 use crate::adapters::outbound::catalog::CatalogAdapter;
@@ -9,14 +10,12 @@ use crate::adapters::outbound::process::WallClock;
 use crate::adapters::outbound::recommendations::RecommendationsAdapter;
 use crate::adapters::outbound::sber::SberAdapter;
 use crate::adapters::resilience::breaker::Breaker;
-use crate::adapters::resilience::clock::Clock;
+use crate::adapters::resilience::clock::MonotonicClock;
 use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::config::Config;
 use crate::core::domain::provider::Provider;
-use crate::core::domain::unavailable::System;
 use crate::core::ports::catalog::CatalogPort;
-use crate::core::ports::events::Events;
 use crate::core::ports::payment::PaymentPort;
 use crate::core::ports::recommendations::RecommendationsPort;
 use std::sync::Arc;
@@ -33,9 +32,9 @@ impl Partners {
     /// # Errors
     /// Guards that cannot be, or a client without TLS roots.
     pub fn connect(config: &Config, metrics: &Arc<Metrics>) -> anyhow::Result<Self> {
-        let clock = Clock::coarse;
+        let clock = MonotonicClock::coarse;
         let observer = || Arc::clone(metrics) as Arc<dyn Observer>;
-        let events = || Arc::clone(metrics) as Arc<dyn Events>;
+        let events = || Arc::clone(metrics) as Arc<dyn AdapterEvents>;
         let sber = SberAdapter::new(config.sber.clone(), clock(), observer(), events())?;
         let odnakassa =
             OdnaKassaAdapter::new(config.odnakassa.clone(), clock(), observer(), events())?;
@@ -53,17 +52,12 @@ impl Partners {
             events(),
         )?;
         declare_servers(config, metrics);
-        let guarded =
-            |system, breaker, semaphore| guard(config, metrics, system, breaker, semaphore);
+        let guarded = |breaker, semaphore| guard(config, metrics, breaker, semaphore);
         let controls = vec![
-            guarded(System::Sber, sber.breaker(), sber.semaphore()),
-            guarded(System::OdnaKassa, odnakassa.breaker(), odnakassa.semaphore()),
-            guarded(System::Catalog, catalog.breaker(), catalog.semaphore()),
-            guarded(
-                System::Recommendations,
-                recommendations.breaker(),
-                recommendations.semaphore(),
-            ),
+            guarded(sber.breaker(), sber.semaphore()),
+            guarded(odnakassa.breaker(), odnakassa.semaphore()),
+            guarded(catalog.breaker(), catalog.semaphore()),
+            guarded(recommendations.breaker(), recommendations.semaphore()),
         ];
         // A provider that is no longer preferred still answers for its old registrations.
         let mut payments: Vec<Arc<dyn PaymentPort>> = vec![Arc::new(sber), Arc::new(odnakassa)];
@@ -90,17 +84,15 @@ fn declare_servers(config: &Config, metrics: &Metrics) {
 fn guard(
     config: &Config,
     metrics: &Metrics,
-    system: System,
     breaker: &Arc<Breaker>,
     semaphore: &Arc<Semaphore>,
 ) -> Arc<dyn SystemControl> {
     metrics.watch(Arc::clone(breaker), Arc::clone(semaphore));
-    let prefix = format!("{}_", system.as_str().to_uppercase());
+    let prefix = format!("{}_", breaker.system().as_str().to_uppercase());
     let own = |(name, value): &(String, String)| {
         Some((name.strip_prefix(&prefix)?.to_owned(), value.clone()))
     };
     Arc::new(GuardedSystem {
-        system,
         breaker: Arc::clone(breaker),
         semaphore: Arc::clone(semaphore),
         settings: config.effective().iter().filter_map(own).collect(),

@@ -12,6 +12,7 @@ use crate::adapters::inbound::http_kit::health::Readiness;
 use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use crate::adapters::inbound::worker::{Housekeeping, Worker};
 use crate::adapters::inbound::{api, http_kit};
+use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::metrics::{
     BuildInfo, CONTENT_TYPE, MeteredStore, Metrics, OPENMETRICS,
 };
@@ -180,7 +181,7 @@ fn app(parts: &Parts) -> Arc<App> {
         queue: parts.store.clone(),
         clock: clock(),
         entropy: entropy(),
-        events: events(parts),
+        events: adapter_events(parts),
         traffic: traffic(parts),
         readiness,
         auth: Auth::new(parts.config.service.tokens.clone()),
@@ -188,7 +189,7 @@ fn app(parts: &Parts) -> Arc<App> {
         detached: parts.detached.clone(),
     };
     let limits = &parts.config.service.limits;
-    parts.metrics.concurrency_limit(limits.max_inflight_requests);
+    parts.metrics.inflight_limit(limits.max_inflight_requests);
     for documented in api::documented_routes() {
         let api::Documented { method, route, successes } = documented;
         parts.metrics.declare_route(method, &route, &successes);
@@ -265,7 +266,7 @@ fn use_cases(parts: &Parts) -> UseCases {
 fn worker(parts: &Parts) -> Worker {
     Worker {
         engine: Arc::clone(&parts.engine),
-        events: events(parts),
+        events: adapter_events(parts),
         workers: parts.config.worker.workers,
         poll_interval: parts.config.worker.poll_interval,
         tracker: parts.detached.clone(),
@@ -291,6 +292,10 @@ fn entropy() -> Arc<dyn Entropy> {
 
 fn events(parts: &Parts) -> Arc<dyn Events> {
     Arc::clone(&parts.metrics) as Arc<dyn Events>
+}
+
+fn adapter_events(parts: &Parts) -> Arc<dyn AdapterEvents> {
+    Arc::clone(&parts.metrics) as Arc<dyn AdapterEvents>
 }
 
 fn traffic(parts: &Parts) -> Arc<dyn Traffic> {

@@ -70,6 +70,7 @@ const SYSTEM: &[(&str, [&str; 4])] = &[
     ("MAX_CONCURRENT",             ["20",      "30",      "100",     "10"]),
     ("MAX_QUEUE",                  ["5",       "5",       "0",       "0"]),
     ("MAX_WAIT",                   ["100ms",   "100ms",   "0ms",     "0ms"]),
+    ("CONCURRENCY",                ["fixed",   "fixed",   "fixed",   "fixed"]),
     ("CB_WINDOW",                  ["count",   "count",   "count",   "count"]),
     ("CB_WINDOW_SIZE",             ["50",      "50",      "50",      "50"]),
     ("CB_WINDOW_DURATION",         ["10s",     "10s",     "10s",     "10s"]),
@@ -113,7 +114,9 @@ pub(super) fn of_system(system: System) -> Vec<Row> {
     };
     let base_url = required("BASE_URL", "http://127.0.0.1:9/");
     let knobs = SYSTEM.iter().map(|(name, defaults)| row(name, defaults[column]));
-    std::iter::once(base_url).chain(knobs).collect()
+    // As long as CB_OPEN_TIMEOUT, whatever that is.
+    let open_timeout_max = unset("CB_OPEN_TIMEOUT_MAX");
+    std::iter::once(base_url).chain(knobs).chain([open_timeout_max]).collect()
 }
 
 pub(super) const SBER: &[Row] = &[

@@ -6,7 +6,9 @@ use super::vars::SystemVars;
 use crate::adapters::outbound::http_client::Url;
 use crate::adapters::resilience::breaker::BreakerConfig;
 use crate::adapters::resilience::guards::GuardConfig;
-use crate::adapters::resilience::settings::{BulkheadConfig, Fault, RetryConfig, TimeoutConfig};
+use crate::adapters::resilience::settings::{
+    BulkheadConfig, InvalidSetting, RetryConfig, TimeoutConfig,
+};
 use crate::core::domain::unavailable::System;
 use std::time::Duration;
 
@@ -47,6 +49,7 @@ pub(super) fn read(env: &mut Environment, system: System, instance_id: &str) -> 
                 max_concurrent: vars.max_concurrent.0,
                 max_queue: vars.max_queue.0,
                 max_wait: vars.max_wait.0,
+                concurrency: vars.concurrency.0,
             },
             breaker: breaker(&vars, instance_id),
             retry: RetryConfig {
@@ -86,6 +89,7 @@ fn breaker(vars: &SystemVars, instance_id: &str) -> BreakerConfig {
         slow_call_rate: vars.cb_slow_call_rate.0,
         open_timeout: vars.cb_open_timeout.0,
         open_jitter: vars.cb_open_jitter.0,
+        open_timeout_max: vars.cb_open_timeout_max.map(|max| max.0),
         half_open_requests: vars.cb_half_open_requests.0,
         half_open_max_in_flight: vars.cb_half_open_max_in_flight.0,
         probe_timeout: SHORTEST_PROBE_TIMEOUT.max(vars.call_timeout.0 * 2),
@@ -95,15 +99,19 @@ fn breaker(vars: &SystemVars, instance_id: &str) -> BreakerConfig {
 
 fn check(env: &mut Environment, prefix: &str, parts: &SystemParts) {
     let GuardConfig { timeouts, bulkhead, breaker, retry } = &parts.guards;
-    let name = |fault: &Fault| format!("{prefix}{}", fault.knob);
-    for fault in [timeouts.validate(), bulkhead.validate(), breaker.validate(), retry.validate()]
+    let name = |setting: &InvalidSetting| format!("{prefix}{}", setting.name);
+    for invalid in [timeouts.validate(), bulkhead.validate(), breaker.validate(), retry.validate()]
         .into_iter()
         .flatten()
     {
-        env.refuse(&name(&fault), fault.expected);
+        env.refuse(&name(&invalid), invalid.expected);
     }
-    for fault in [bulkhead.warnings(), breaker.warnings()].into_iter().flatten() {
-        env.warn(&name(&fault), fault.expected);
+    for doubtful in [bulkhead.warnings(), breaker.warnings()].into_iter().flatten() {
+        env.warn(&name(&doubtful), doubtful.expected);
+    }
+    if breaker.open_timeout_max.is_none() {
+        let unchanged = humantime::format_duration(breaker.open_timeout).to_string();
+        env.found_out(&format!("{prefix}CB_OPEN_TIMEOUT_MAX"), unchanged);
     }
     if breaker.slow_call_threshold >= timeouts.call {
         let name = format!("{prefix}SLOW_CALL_THRESHOLD");

@@ -8,7 +8,8 @@ use super::words::{
     SharedCache, Span, Token, Whole,
 };
 use crate::adapters::outbound::sber::Protocol;
-use crate::adapters::resilience::breaker::{Mode, SlowAs, WindowKind};
+use crate::adapters::resilience::breaker::{BreakerMode, SlowAs, WindowKind};
+use crate::adapters::resilience::settings::Concurrency;
 use secrecy::SecretString;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub(super) struct SystemVars {
     pub(super) max_concurrent: Whole<1, 10_000>,
     pub(super) max_queue: Whole<0, 50>,
     pub(super) max_wait: Span<0, { 5 * SECOND }>,
+    pub(super) concurrency: OneOf<Concurrency>,
     pub(super) cb_window: OneOf<WindowKind>,
     pub(super) cb_window_size: Whole<1, 4_095>,
     pub(super) cb_window_duration: Span<100, { HOUR }>,
@@ -35,10 +37,11 @@ pub(super) struct SystemVars {
     pub(super) cb_slow_as: OneOf<SlowAs>,
     pub(super) cb_slow_call_rate: Fraction<1>,
     pub(super) cb_open_timeout: Span<1, { HOUR }>,
+    pub(super) cb_open_timeout_max: Option<Span<1, { HOUR }>>,
     pub(super) cb_open_jitter: Fraction<1>,
     pub(super) cb_half_open_requests: Whole<1, 63>,
     pub(super) cb_half_open_max_in_flight: Whole<1, 63>,
-    pub(super) cb_mode: OneOf<Mode>,
+    pub(super) cb_mode: OneOf<BreakerMode>,
     pub(super) cb_canary_percent: Whole<0, 100>,
     pub(super) retry_max_attempts: Whole<1, 5>,
     pub(super) retry_base: Span<1, { 30 * SECOND }>,
@@ -179,6 +182,11 @@ pub enum LogFormat {
     Json,
 }
 
+impl Choice for Concurrency {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("fixed", Self::Fixed), ("observe", Self::Observe), ("adaptive", Self::Adaptive)];
+}
+
 impl Choice for WindowKind {
     const WORDS: &'static [(&'static str, Self)] =
         &[("count", Self::Count), ("time", Self::Time), ("consecutive", Self::Consecutive)];
@@ -189,7 +197,7 @@ impl Choice for SlowAs {
         &[("failure", Self::Failure), ("rate", Self::Rate), ("ignore", Self::Ignore)];
 }
 
-impl Choice for Mode {
+impl Choice for BreakerMode {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("off", Self::Off),
         ("dry_run", Self::DryRun),

@@ -10,9 +10,11 @@ mod sweep;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use order_service::adapters::resilience::breaker::parts::{
-    Atomic, Change, Machine, Pass, Refusal, Rules, Sample, Tally, World,
+    Admission, Atomic, Machine, Rejected, Rules, Sample, TimeSource,
 };
-use order_service::adapters::resilience::breaker::{BreakerConfig, SlowAs, State};
+use order_service::adapters::resilience::breaker::{
+    BreakerConfig, BreakerRejection, BreakerState, SlowAs, Tally, Transition,
+};
 use std::time::Duration;
 
 /// Loom's word, with the orderings of the real one.
@@ -37,12 +39,12 @@ impl Atomic for Word {
 #[derive(Debug, Clone, Copy)]
 struct At(u64);
 
-impl World for At {
+impl TimeSource for At {
     fn now(&self) -> u64 {
         self.0 * 1_000_000
     }
 
-    fn chance(&self) -> u64 {
+    fn jitter(&self) -> u64 {
         0
     }
 }
@@ -75,14 +77,14 @@ fn machine(rules: &Rules) -> Machine<Word> {
     Machine::new(rules)
 }
 
-fn admit(machine: &Machine<Word>, at: At) -> (Pass, Option<Change>) {
+fn admit(machine: &Machine<Word>, at: At) -> (Admission, Option<Transition>) {
     machine.admit(&rules(), &at).expect("admitted")
 }
 
-fn fail(machine: &Machine<Word>, pass: Pass) -> Option<Change> {
+fn fail(machine: &Machine<Word>, pass: Admission) -> Option<Transition> {
     machine.record(&rules(), &START, pass, Sample::FAILED)
 }
 
-fn open(machine: &Machine<Word>) -> Change {
+fn open(machine: &Machine<Word>) -> Transition {
     machine.trip(&rules(), &START, Tally::default()).expect("it was closed")
 }

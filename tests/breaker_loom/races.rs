@@ -31,7 +31,10 @@ fn a_new_open_time_is_never_seen_with_the_old_state_or_the_other_way_round() {
         // Half-open with room, or open for the whole new time: never open with the old one.
         match machine.peek(&rules, &AFTER_OPEN) {
             Ok(()) => {}
-            Err(refusal) => assert_eq!(refusal, Refusal::Open(Duration::from_secs(1))),
+            Err(Rejected { reason, retry_after }) => {
+                let whole = Some(Duration::from_secs(1));
+                assert_eq!((reason, retry_after), (BreakerRejection::Open, whole));
+            }
         }
         thread.join().expect("no panic").expect("a failed probe opens it");
     });
@@ -48,7 +51,7 @@ fn two_failures_at_once_are_both_counted_and_one_of_them_opens() {
         let mine = fail(&machine, second);
         let theirs = thread.join().expect("no panic");
         assert!(mine.is_some() != theirs.is_some());
-        assert_eq!(machine.state(), State::Open);
+        assert_eq!(machine.state(), BreakerState::Open);
     });
 }
 
@@ -104,7 +107,7 @@ fn lost_probes_are_replaced_once_and_their_late_end_counts_for_nothing() {
         // A new round of probes has begun, and both found a place in it.
         assert!(mine.is_ok() && theirs.is_ok());
         assert_eq!(machine.record(&rules, &LONG_AFTER, lost, Sample::FAILED), None);
-        assert_eq!(machine.state(), State::HalfOpen);
+        assert_eq!(machine.state(), BreakerState::HalfOpen);
     });
 }
 

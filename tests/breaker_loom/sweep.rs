@@ -8,7 +8,7 @@ use super::*;
 enum Op {
     Admit,
     AdmitAndFail,
-    Pass(usize),
+    Succeed(usize),
     Fail(usize),
     Cancel(usize),
     Trip,
@@ -39,22 +39,22 @@ impl Start {
     }
 
     /// The machine, its state, and the permits that are out.
-    fn set_up(self, rules: &Rules) -> (Machine<Word>, State, Vec<Pass>) {
+    fn set_up(self, rules: &Rules) -> (Machine<Word>, BreakerState, Vec<Admission>) {
         let machine = machine(rules);
         let early = [admit(&machine, START).0, admit(&machine, START).0];
         match self {
             Self::OnTheEdge => {
                 fail(&machine, admit(&machine, START).0);
-                (machine, State::Closed, early.to_vec())
+                (machine, BreakerState::Closed, early.to_vec())
             }
             Self::ProbeDue => {
                 open(&machine);
-                (machine, State::Open, early.to_vec())
+                (machine, BreakerState::Open, early.to_vec())
             }
             Self::Probing | Self::Stuck => {
                 open(&machine);
                 let probes = [admit(&machine, AFTER_OPEN).0, admit(&machine, AFTER_OPEN).0];
-                (machine, State::HalfOpen, probes.to_vec())
+                (machine, BreakerState::HalfOpen, probes.to_vec())
             }
         }
     }
@@ -63,11 +63,11 @@ impl Start {
 /// What a thread saw.
 #[derive(Debug, Default)]
 struct Seen {
-    changes: Vec<Change>,
-    taken: Option<Pass>,
+    changes: Vec<Transition>,
+    taken: Option<Admission>,
 }
 
-fn act(op: Op, machine: &Machine<Word>, at: At, permits: &[Pass]) -> Seen {
+fn act(op: Op, machine: &Machine<Word>, at: At, permits: &[Admission]) -> Seen {
     let rules = rules();
     let mut seen = Seen::default();
     match op {
@@ -80,7 +80,7 @@ fn act(op: Op, machine: &Machine<Word>, at: At, permits: &[Pass]) -> Seen {
                 seen.changes.extend(machine.record(&rules, &at, pass, Sample::FAILED));
             }
         }
-        Op::Pass(n) => {
+        Op::Succeed(n) => {
             seen.changes.extend(machine.record(&rules, &at, permits[n], Sample::GOOD));
         }
         Op::Fail(n) => {
@@ -91,7 +91,7 @@ fn act(op: Op, machine: &Machine<Word>, at: At, permits: &[Pass]) -> Seen {
         Op::Reset => seen.changes.extend(machine.reset(&rules)),
         Op::Look => {
             let view = machine.view(&rules, &at);
-            assert_eq!(view.open_for.is_some(), view.state == State::Open);
+            assert_eq!(view.open_for.is_some(), view.state == BreakerState::Open);
             assert!(view.probes_in_flight <= 2);
             assert!(view.tally.failures <= view.tally.calls && view.tally.calls <= 3);
         }
@@ -101,7 +101,7 @@ fn act(op: Op, machine: &Machine<Word>, at: At, permits: &[Pass]) -> Seen {
 
 /// Exactly one report per change, each beginning where the one before ended, and the last one where
 /// the machine now is.
-fn check_changes(mut changes: Vec<Change>, begun: State, machine: &Machine<Word>) {
+fn check_changes(mut changes: Vec<Transition>, begun: BreakerState, machine: &Machine<Word>) {
     changes.sort_by_key(|change| change.generation);
     let mut state = begun;
     for change in &changes {
@@ -124,7 +124,7 @@ fn check_life(machine: &Machine<Word>) {
             machine.record(&rules, &at, pass, Sample::GOOD);
         }
     }
-    assert_eq!(machine.state(), State::Closed);
+    assert_eq!(machine.state(), BreakerState::Closed);
 }
 
 fn explore(start: Start, ops: &[Op], preemptions: Option<usize>) {
@@ -158,7 +158,7 @@ const STARTS: [Start; 4] = [Start::OnTheEdge, Start::ProbeDue, Start::Probing, S
 const OPS: [fn(usize) -> Op; 8] = [
     |_| Op::Admit,
     |_| Op::AdmitAndFail,
-    Op::Pass,
+    Op::Succeed,
     Op::Fail,
     Op::Cancel,
     |_| Op::Trip,
@@ -186,7 +186,7 @@ fn every_triple_of_operations_is_sound() {
                 for c in &OPS[second..OPS.len() - 1] {
                     // Two permits are out; a third that would end one takes its own instead.
                     let third = match c(0) {
-                        Op::Pass(_) | Op::Fail(_) => Op::AdmitAndFail,
+                        Op::Succeed(_) | Op::Fail(_) => Op::AdmitAndFail,
                         Op::Cancel(_) => Op::Admit,
                         other
                         @ (Op::Admit | Op::AdmitAndFail | Op::Trip | Op::Reset | Op::Look) => other,

@@ -1,7 +1,7 @@
 //! Retrying reads: whom it helps, and how little it may cost.
 
-use crate::support::{Diary, News, bench, steady};
-use order_service::adapters::resilience::clock::Clock;
+use crate::support::{Heard, RecordingObserver, bench, steady};
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::RetryOutcome;
 use order_service::adapters::resilience::outcome::Failed;
 use order_service::adapters::resilience::retry::Retry;
@@ -22,12 +22,12 @@ struct Trial {
     end: End,
     attempts: usize,
     took: Duration,
-    told: Vec<News>,
+    told: Vec<Heard>,
 }
 
 async fn trial(config: RetryConfig, budget: Duration, ends: &[End]) -> Trial {
-    let diary = Arc::new(Diary::default());
-    let retry = Retry::new(System::Catalog, config, diary.clone()).expect("valid");
+    let observer = Arc::new(RecordingObserver::default());
+    let retry = Retry::new(System::Catalog, config, observer.clone()).expect("valid");
     let (attempts, begun) = (Cell::new(0), Instant::now());
     let end = retry
         .run(Deadline::after(budget), || {
@@ -35,7 +35,7 @@ async fn trial(config: RetryConfig, budget: Duration, ends: &[End]) -> Trial {
             std::future::ready(ends[attempt.min(ends.len() - 1)])
         })
         .await;
-    Trial { end, attempts: attempts.get(), took: begun.elapsed(), told: diary.read() }
+    Trial { end, attempts: attempts.get(), took: begun.elapsed(), told: observer.read() }
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -53,7 +53,7 @@ async fn a_transient_failure_is_tried_again_until_it_answers() {
     ];
     let trial = trial(RetryConfig::default(), MINUTE, &ends).await;
     assert_eq!((trial.end, trial.attempts), (Ok(7), 3));
-    let told = [RetryOutcome::Failure, RetryOutcome::Success].map(News::Retried);
+    let told = [RetryOutcome::Failure, RetryOutcome::Success].map(Heard::Retried);
     assert_eq!(trial.told, told);
 }
 
@@ -62,7 +62,7 @@ async fn attempts_are_few_and_their_end_is_told() {
     let trial =
         trial(RetryConfig::default(), MINUTE, &[failed(Cause::Unknown(Unknown::Broken))]).await;
     assert_eq!((trial.end, trial.attempts), (failed(Cause::Unknown(Unknown::Broken)), 3));
-    let told = [RetryOutcome::Failure, RetryOutcome::Exhausted].map(News::Retried);
+    let told = [RetryOutcome::Failure, RetryOutcome::Exhausted].map(Heard::Retried);
     assert_eq!(trial.told, told);
     assert!(trial.took <= Duration::from_millis(200 + 400 + 5));
 }
@@ -81,7 +81,7 @@ async fn what_was_shed_or_answered_or_is_no_longer_waited_for_is_never_tried_aga
     ] {
         let trial = trial(RetryConfig::default(), MINUTE, &[failed(cause)]).await;
         assert_eq!(trial.attempts, 1, "{cause:?}");
-        assert_eq!(trial.told, [News::Retried(RetryOutcome::NotRetriable)]);
+        assert_eq!(trial.told, [Heard::Retried(RetryOutcome::NotRetriable)]);
     }
     let answered = trial(RetryConfig::default(), MINUTE, &[Err(Failed::Answered("no"))]).await;
     assert_eq!((answered.attempts, answered.told.len()), (1, 0));
@@ -132,18 +132,18 @@ async fn no_attempt_is_begun_that_the_deadline_would_end() {
     let ends = [Err(throttled.into())];
     let trial = trial(RetryConfig::default(), Duration::from_millis(500), &ends).await;
     assert_eq!((trial.attempts, trial.took), (1, Duration::ZERO));
-    assert_eq!(trial.told, [News::Retried(RetryOutcome::Exhausted)]);
+    assert_eq!(trial.told, [Heard::Retried(RetryOutcome::Exhausted)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn retries_stay_within_a_tenth_of_the_calls_once_the_savings_are_spent() {
-    let diary = Arc::new(Diary::default());
+    let observer = Arc::new(RecordingObserver::default());
     let config = RetryConfig {
         budget_min_per_sec: 0.0,
         base: Duration::from_nanos(1),
         ..RetryConfig::default()
     };
-    let retry = Retry::new(System::Catalog, config, diary.clone()).expect("valid");
+    let retry = Retry::new(System::Catalog, config, observer.clone()).expect("valid");
     let attempts = Cell::new(0);
     for _ in 0..1_000 {
         let attempt = || {
@@ -153,7 +153,7 @@ async fn retries_stay_within_a_tenth_of_the_calls_once_the_savings_are_spent() {
         assert!(retry.run(Deadline::after(MINUTE), attempt).await.is_err());
     }
     assert!((1_090..=1_100).contains(&attempts.get()), "{}", attempts.get());
-    assert!(diary.count(News::Retried(RetryOutcome::Budget)) > 800);
+    assert!(observer.count(Heard::Retried(RetryOutcome::Budget)) > 800);
 }
 
 /// D-16, and requirement 092: the sentence is said anew for each attempt.
@@ -161,9 +161,10 @@ async fn retries_stay_within_a_tenth_of_the_calls_once_the_savings_are_spent() {
 async fn no_permit_is_held_while_a_retry_sleeps() {
     let bench = bench(&steady());
     let bulkhead = BulkheadConfig { max_concurrent: 1, max_queue: 0, ..BulkheadConfig::default() };
-    let semaphore = Semaphore::new(System::Sber, &bulkhead, Clock::Coarse, bench.diary.clone());
+    let semaphore =
+        Semaphore::new(System::Sber, &bulkhead, MonotonicClock::Coarse, bench.observer.clone());
     let semaphore = semaphore.expect("valid");
-    let retry = Retry::new(System::Sber, RetryConfig::default(), bench.diary.clone());
+    let retry = Retry::new(System::Sber, RetryConfig::default(), bench.observer.clone());
     let retry = retry.expect("valid");
     let ends = RefCell::new(vec![
         Ok(5),
@@ -173,17 +174,17 @@ async fn no_permit_is_held_while_a_retry_sleeps() {
     let deadline = Deadline::after(MINUTE);
     let sentence = async || -> End {
         bench.breaker.check()?;
-        let _permit = semaphore.acquire(deadline).await?;
+        let permit = semaphore.acquire(deadline).await?;
         let end = ends.borrow_mut().pop().expect("an end");
-        bench.breaker.watch("read", std::future::ready(end)).await
+        permit.hold(bench.breaker.call("read", std::future::ready(end))).await
     };
     let reading = retry.run(deadline, sentence);
     let others = async {
         while !ends.borrow().is_empty() {
             tokio::time::sleep(Duration::from_millis(1)).await;
-            assert_eq!(semaphore.in_flight(), 0, "asleep, or done");
+            assert_eq!(semaphore.snapshot().in_flight, 0, "asleep, or done");
         }
     };
     assert_eq!(tokio::join!(reading, others).0, Ok(5));
-    assert_eq!(bench.breaker.snapshot().calls, 3);
+    assert_eq!(bench.breaker.snapshot().window.calls, 3);
 }

@@ -1,13 +1,15 @@
-//! What the breaker's tests share: a breaker on a clock that is turned by hand, and a diary of
+//! What the breaker's tests share: a breaker on a clock that is turned by hand, and a recording of
 //! everything it told.
 
-use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig, State};
-use order_service::adapters::resilience::clock::{Clock, ManualClock};
-use order_service::adapters::resilience::observer::{
-    BulkheadRejection, Observer, Outcome, Rejection, RetryOutcome, Transition,
+use order_service::adapters::resilience::breaker::{
+    Breaker, BreakerConfig, BreakerRejection, BreakerState, Transition,
 };
-use order_service::adapters::resilience::outcome::Verdict;
-use order_service::core::domain::unavailable::{Cause, NoAnswer, System};
+use order_service::adapters::resilience::clock::{ManualClock, MonotonicClock};
+use order_service::adapters::resilience::observer::{
+    BulkheadRejection, CallOutcome, Observer, RetryOutcome,
+};
+use order_service::adapters::resilience::outcome::{Failed, Verdict};
+use order_service::core::domain::unavailable::{Cause, System};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,78 +20,81 @@ pub const OPEN: Duration = Duration::from_secs(30);
 pub struct Bench {
     pub breaker: Breaker,
     pub clock: ManualClock,
-    pub diary: Arc<Diary>,
+    pub observer: Arc<RecordingObserver>,
 }
+
+/// How a guarded call ends.
+pub type End = Result<(), Failed<&'static str>>;
 
 /// Everything told, in order.
 #[derive(Debug, Default)]
-pub struct Diary(Mutex<Vec<News>>);
+pub struct RecordingObserver(Mutex<Vec<Heard>>);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum News {
-    Called(&'static str, Outcome),
-    Rejected(Rejection),
-    WouldReject(Rejection),
-    Changed(State, State),
+pub enum Heard {
+    Called(&'static str, CallOutcome),
+    Rejected(BreakerRejection),
+    WouldReject(BreakerRejection),
+    Changed(BreakerState, BreakerState),
     Waited(Duration),
     Shed(BulkheadRejection),
     Retried(RetryOutcome),
 }
 
-impl Diary {
-    fn note(&self, news: News) {
+impl RecordingObserver {
+    fn note(&self, news: Heard) {
         self.0.lock().expect("no panics").push(news);
     }
 
-    pub fn read(&self) -> Vec<News> {
+    pub fn read(&self) -> Vec<Heard> {
         self.0.lock().expect("no panics").clone()
     }
 
-    pub fn count(&self, news: News) -> usize {
+    pub fn count(&self, news: Heard) -> usize {
         self.read().iter().filter(|read| **read == news).count()
     }
 
-    pub fn changes(&self) -> Vec<(State, State)> {
+    pub fn changes(&self) -> Vec<(BreakerState, BreakerState)> {
         let change =
-            |news| if let News::Changed(from, to) = news { Some((from, to)) } else { None };
+            |news| if let Heard::Changed(from, to) = news { Some((from, to)) } else { None };
         self.read().into_iter().filter_map(change).collect()
     }
 }
 
-impl Observer for Diary {
+impl Observer for RecordingObserver {
     fn called(
         &self,
         _: System,
         operation: &'static str,
-        outcome: Outcome,
+        outcome: CallOutcome,
         _: Duration,
         _: Option<u128>,
     ) {
-        self.note(News::Called(operation, outcome));
+        self.note(Heard::Called(operation, outcome));
     }
 
-    fn rejected(&self, _: System, reason: Rejection) {
-        self.note(News::Rejected(reason));
+    fn rejected(&self, _: System, reason: BreakerRejection) {
+        self.note(Heard::Rejected(reason));
     }
 
-    fn would_reject(&self, _: System, reason: Rejection) {
-        self.note(News::WouldReject(reason));
+    fn would_reject(&self, _: System, reason: BreakerRejection) {
+        self.note(Heard::WouldReject(reason));
     }
 
-    fn transition(&self, transition: &Transition) {
-        self.note(News::Changed(transition.from, transition.to));
+    fn transition(&self, _: System, transition: &Transition) {
+        self.note(Heard::Changed(transition.from, transition.to));
     }
 
     fn bulkhead_waited(&self, _: System, waited: Duration) {
-        self.note(News::Waited(waited));
+        self.note(Heard::Waited(waited));
     }
 
     fn bulkhead_rejected(&self, _: System, reason: BulkheadRejection) {
-        self.note(News::Shed(reason));
+        self.note(Heard::Shed(reason));
     }
 
     fn retried(&self, _: System, outcome: RetryOutcome) {
-        self.note(News::Retried(outcome));
+        self.note(Heard::Retried(outcome));
     }
 }
 
@@ -99,11 +104,12 @@ pub fn steady() -> BreakerConfig {
 }
 
 pub fn bench(config: &BreakerConfig) -> Bench {
-    let (clock, diary) = (ManualClock::new(), Arc::new(Diary::default()));
+    let (clock, observer) = (ManualClock::new(), Arc::new(RecordingObserver::default()));
     clock.advance(Duration::from_secs(1));
-    let breaker = Breaker::new(System::Sber, config, Clock::from(&clock), diary.clone())
-        .expect("a valid configuration");
-    Bench { breaker, clock, diary }
+    let breaker =
+        Breaker::new(System::Sber, config, MonotonicClock::from(&clock), observer.clone())
+            .expect("a valid configuration");
+    Bench { breaker, clock, observer }
 }
 
 impl Bench {
@@ -119,7 +125,7 @@ impl Bench {
 
     /// Opens it the ordinary way.
     pub fn break_down(&self) {
-        while self.breaker.state() != State::Open {
+        while self.breaker.state() != BreakerState::Open {
             self.call(Verdict::Failing);
         }
     }
@@ -131,6 +137,6 @@ impl Bench {
     }
 
     pub fn refusal(&self) -> Option<Cause> {
-        self.breaker.try_acquire().err().map(|no: NoAnswer| no.cause)
+        self.breaker.try_acquire().err().map(|no_answer| no_answer.cause)
     }
 }

@@ -1,18 +1,16 @@
 //! The traps that naive breakers fall into, each as the fact that ours does not.
 
-use crate::support::{Diary, OPEN, QUICK, SLOW, bench, steady};
+use crate::support::{End, Heard, OPEN, QUICK, RecordingObserver, SLOW, bench, steady};
 use order_service::adapters::resilience::breaker::{
-    Breaker, BreakerConfig, SlowAs, State, WindowKind,
+    Breaker, BreakerConfig, BreakerState, SlowAs, Tally, WindowKind,
 };
-use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::deadline::CallTimeout;
-use order_service::adapters::resilience::observer::Outcome;
-use order_service::adapters::resilience::outcome::Verdict;
+use order_service::adapters::resilience::observer::CallOutcome;
+use order_service::adapters::resilience::outcome::{Failed, Verdict};
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::BulkheadConfig;
-use order_service::core::domain::unavailable::{
-    Cause, NoAnswer, NotExecuted, Shed, System, Unknown,
-};
+use order_service::core::domain::unavailable::{NotExecuted, Shed, System, Unknown};
 use order_service::core::ports::deadline::Deadline;
 use std::future::pending;
 use std::sync::Arc;
@@ -27,9 +25,9 @@ fn a_time_window_opens_on_failures_that_are_spread_over_it() {
         bench.call(Verdict::Failing);
         bench.clock.advance(Duration::from_millis(480));
     }
-    assert_eq!(bench.breaker.state(), State::Closed);
+    assert_eq!(bench.breaker.state(), BreakerState::Closed);
     bench.call(Verdict::Failing);
-    assert_eq!(bench.breaker.state(), State::Open);
+    assert_eq!(bench.breaker.state(), BreakerState::Open);
 }
 
 /// D-02.
@@ -37,12 +35,13 @@ fn a_time_window_opens_on_failures_that_are_spread_over_it() {
 async fn half_open_with_a_full_semaphore_recovers_when_it_is_free_again() {
     let bench = bench(&steady());
     let bulkhead = BulkheadConfig { max_concurrent: 1, max_queue: 0, ..BulkheadConfig::default() };
-    let semaphore = Semaphore::new(System::Sber, &bulkhead, Clock::Coarse, bench.diary.clone())
-        .expect("a valid configuration");
-    let guarded = async || -> Result<(), NoAnswer> {
+    let semaphore =
+        Semaphore::new(System::Sber, &bulkhead, MonotonicClock::Coarse, bench.observer.clone())
+            .expect("a valid configuration");
+    let guarded = async || -> End {
         bench.breaker.check()?;
-        let _permit = semaphore.acquire(Deadline::after(OPEN)).await?;
-        bench.breaker.watch("call", async { Ok(()) }).await
+        let permit = semaphore.acquire(Deadline::after(OPEN)).await?;
+        permit.hold(bench.breaker.call("call", async { Ok(()) })).await
     };
     bench.break_down_and_wait();
     let held = semaphore.acquire(Deadline::after(OPEN)).await.expect("free");
@@ -53,7 +52,7 @@ async fn half_open_with_a_full_semaphore_recovers_when_it_is_free_again() {
     for _ in 0..3 {
         assert_eq!(guarded().await, Ok(()));
     }
-    assert_eq!(bench.breaker.state(), State::Closed);
+    assert_eq!(bench.breaker.state(), BreakerState::Closed);
 }
 
 /// D-03.
@@ -65,7 +64,7 @@ fn a_probe_that_is_dropped_gives_its_place_back() {
         drop(bench.breaker.try_acquire().expect("the place is free again"));
     }
     bench.calls(3, Verdict::Healthy);
-    assert_eq!(bench.breaker.state(), State::Closed);
+    assert_eq!(bench.breaker.state(), BreakerState::Closed);
 }
 
 /// D-03.
@@ -78,7 +77,7 @@ fn a_probe_that_panics_is_a_failure() {
         std::panic::resume_unwind(Box::new("the probe's future panicked"));
     }));
     assert!(panicked.is_err());
-    assert_eq!(bench.breaker.state(), State::Open);
+    assert_eq!(bench.breaker.state(), BreakerState::Open);
 }
 
 /// D-04.
@@ -99,14 +98,18 @@ fn results_of_calls_begun_before_the_trip_count_nowhere_after_it() {
     bench.clock.advance(OPEN);
     let probe = bench.breaker.try_acquire().expect("a probe");
     late(Verdict::Failing);
-    assert_eq!(bench.breaker.state(), State::HalfOpen, "nor decides half-open");
+    assert_eq!(bench.breaker.state(), BreakerState::HalfOpen, "nor decides half-open");
     late(Verdict::Healthy);
-    assert_eq!(bench.breaker.state(), State::HalfOpen);
+    assert_eq!(bench.breaker.state(), BreakerState::HalfOpen);
     probe.record(Verdict::Healthy, QUICK);
     bench.calls(2, Verdict::Healthy);
     late(Verdict::Failing);
     let seen = bench.breaker.snapshot();
-    assert_eq!((seen.state, seen.calls), (State::Closed, 0), "nor enters the new window");
+    assert_eq!(
+        (seen.state, seen.window.calls),
+        (BreakerState::Closed, 0),
+        "nor enters the new window"
+    );
 }
 
 /// D-05.
@@ -115,11 +118,11 @@ fn failures_that_alternate_with_successes_open_the_ratio_window() {
     let bench = bench(&steady());
     for _ in 0..5 {
         bench.call(Verdict::Healthy);
-        if bench.breaker.state() == State::Closed {
+        if bench.breaker.state() == BreakerState::Closed {
             bench.call(Verdict::Failing);
         }
     }
-    assert_eq!(bench.breaker.state(), State::Open);
+    assert_eq!(bench.breaker.state(), BreakerState::Open);
 }
 
 /// D-06.
@@ -137,11 +140,10 @@ fn a_clock_that_goes_back_does_not_keep_it_open() {
 async fn ten_refused_connections_open_it() {
     let bench = bench(&steady());
     for _ in 0..10 {
-        let refused =
-            async { Err::<(), _>(NoAnswer::new(Cause::NotExecuted(NotExecuted::Unreachable))) };
-        assert!(bench.breaker.watch("call", refused).await.is_err());
+        let refused = async { End::Err(NotExecuted::Unreachable.into()) };
+        assert!(bench.breaker.call("call", refused).await.is_err());
     }
-    assert_eq!(bench.breaker.state(), State::Open);
+    assert_eq!(bench.breaker.state(), BreakerState::Open);
 }
 
 /// D-08.
@@ -150,9 +152,9 @@ fn fifteen_failures_among_the_last_fifty_open_it_after_a_hundred_thousand_good_c
     let bench = bench(&steady());
     bench.calls(100_000, Verdict::Healthy);
     bench.calls(14, Verdict::Failing);
-    assert_eq!(bench.breaker.state(), State::Closed);
+    assert_eq!(bench.breaker.state(), BreakerState::Closed);
     bench.call(Verdict::Failing);
-    assert_eq!(bench.breaker.state(), State::Open);
+    assert_eq!(bench.breaker.state(), BreakerState::Open);
 }
 
 /// D-09.
@@ -161,13 +163,13 @@ async fn a_slow_success_is_delivered_and_counted_as_slow() {
     let bench = bench(&BreakerConfig { slow_as: SlowAs::Rate, ..steady() });
     let slow = async {
         tokio::time::sleep(SLOW).await;
-        Ok::<_, NoAnswer>("the answer")
+        Ok::<_, Failed<()>>("the answer")
     };
-    assert_eq!(bench.breaker.watch("call", slow).await, Ok("the answer"));
+    assert_eq!(bench.breaker.call("call", slow).await, Ok("the answer"));
     let seen = bench.breaker.snapshot();
-    assert_eq!((seen.calls, seen.failures, seen.slow), (1, 0, 1));
-    let told = crate::support::News::Called("call", Outcome::Slow);
-    assert_eq!(bench.diary.read(), [told]);
+    assert_eq!(seen.window, Tally { calls: 1, failures: 0, slow: 1 });
+    let told = Heard::Called("call", CallOutcome::Slow);
+    assert_eq!(bench.observer.read(), [told]);
 }
 
 /// D-12.
@@ -177,12 +179,12 @@ async fn a_call_without_time_to_start_touches_nothing() {
     let limit = CallTimeout::new(Duration::from_secs(15));
     for _ in 0..100 {
         let deadline = Deadline::after(Duration::from_millis(149));
-        let call = limit.cap(deadline, async { Ok::<(), NoAnswer>(()) });
-        let refused = bench.breaker.watch("call", call).await;
+        let call = limit.cap(deadline, async { End::Ok(()) });
+        let refused = bench.breaker.call("call", call).await;
         assert_eq!(refused, Err(Shed::DeadlineTooShort.into()));
     }
     let seen = bench.breaker.snapshot();
-    assert_eq!((seen.state, seen.calls), (State::Closed, 0));
+    assert_eq!((seen.state, seen.window.calls), (BreakerState::Closed, 0));
 }
 
 /// Requirement 083: what the caller's deadline cut short is nobody's fault, unless it was slow.
@@ -192,10 +194,10 @@ async fn a_call_cut_short_by_the_caller_counts_only_if_it_was_slow_by_then() {
     let limit = CallTimeout::new(Duration::from_secs(15));
     for (budget, failures) in [(1, 0), (4, 0), (7, 1)] {
         let deadline = Deadline::after(Duration::from_secs(budget));
-        let call = limit.cap(deadline, pending::<Result<(), NoAnswer>>());
-        let cut = bench.breaker.watch("call", call).await;
+        let call = limit.cap(deadline, pending::<End>());
+        let cut = bench.breaker.call("call", call).await;
         assert_eq!(cut, Err(Unknown::DeadlinePassed.into()));
-        assert_eq!(bench.breaker.snapshot().failures, failures, "{budget} s");
+        assert_eq!(bench.breaker.snapshot().window.failures, failures, "{budget} s");
     }
 }
 
@@ -206,12 +208,12 @@ fn looking_changes_nothing() {
     bench.break_down_and_wait();
     for _ in 0..1_000 {
         let seen = bench.breaker.snapshot();
-        assert_eq!((seen.state, seen.probe_due), (State::Open, true));
+        assert_eq!((seen.state, seen.probe_due), (BreakerState::Open, true));
         assert_eq!(bench.breaker.check(), Ok(()));
         assert_eq!(bench.breaker.retry_after(), None);
         assert_eq!(bench.breaker.capacity(10).calls, 1);
     }
-    assert_eq!(bench.diary.changes(), [(State::Closed, State::Open)]);
+    assert_eq!(bench.observer.changes(), [(BreakerState::Closed, BreakerState::Open)]);
 }
 
 /// Requirements 037, 038: no task and no timer, so there is nothing to stop either.
@@ -219,8 +221,8 @@ fn looking_changes_nothing() {
 async fn a_breaker_starts_no_task() {
     let breakers: Vec<Breaker> = (0..100)
         .map(|_| {
-            let diary = Arc::new(Diary::default());
-            Breaker::new(System::Sber, &steady(), Clock::Coarse, diary).expect("valid")
+            let observer = Arc::new(RecordingObserver::default());
+            Breaker::new(System::Sber, &steady(), MonotonicClock::Coarse, observer).expect("valid")
         })
         .collect();
     for breaker in &breakers {

@@ -4,7 +4,7 @@ use crate::fakes::{Behaviour, CountingEntropy};
 use crate::harness::{Harness, Reply, request, send};
 use axum::Router;
 use order_service::adapters::inbound::admin::{AdminState, Exposition, router};
-use order_service::adapters::observe::systems::{BreakerMode, BreakerState};
+use order_service::adapters::resilience::breaker::{BreakerMode, BreakerState};
 use order_service::core::use_cases::operate_tasks::OperateTasks;
 use serde_json::{Value, json};
 use std::sync::Arc;

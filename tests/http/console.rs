@@ -150,7 +150,7 @@ async fn both_languages_say_the_same() {
 
 #[tokio::test]
 async fn whatever_a_task_or_a_system_can_be_has_words() {
-    use order_service::adapters::observe::systems::{BreakerMode, BreakerState};
+    use order_service::adapters::resilience::breaker::{BreakerMode, BreakerState};
     use order_service::core::domain::unavailable::System;
     use order_service::core::payment::task::{Reason, TaskKind, TaskState};
     let harness = Harness::open();
@@ -170,8 +170,8 @@ async fn whatever_a_task_or_a_system_can_be_has_words() {
         | Reason::RespondAsync
         | Reason::Operator => reason.as_str().to_owned(),
     }));
-    for state in [BreakerState::Closed, BreakerState::Open, BreakerState::HalfOpen] {
-        wanted.extend(["state", "means", "dry"].map(|kind| format!("{kind}_{}", state.as_str())));
+    for state in BreakerState::ALL {
+        wanted.extend(["state", "means", "dry"].map(|kind| format!("{kind}_{}", state.label())));
     }
     for mode in BreakerMode::ALL {
         match mode {

@@ -13,6 +13,7 @@ use order_service::adapters::inbound::api::quota::{QuotaConfig, Quotas};
 use order_service::adapters::inbound::api::{self, App, ReturnUrls, Services, Settings, UseCases};
 use order_service::adapters::inbound::http_kit::health::Readiness;
 use order_service::adapters::inbound::http_kit::lifecycle::Lifecycle;
+use order_service::adapters::observe::adapter_events::Untold;
 use order_service::core::domain::ids::{InstanceId, OrderId};
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
@@ -142,13 +143,13 @@ impl Harness {
             payments: vec![sber.clone(), odnakassa.clone()],
         };
         let (use_cases, engine) = use_cases(&outside, partners, options);
-        let Outside { clock, entropy, events, .. } = outside;
+        let Outside { clock, entropy, .. } = outside;
         let services = Services {
             idempotency: store.clone(),
             queue: store.clone(),
             clock,
             entropy,
-            events,
+            events: Arc::new(Untold),
             traffic: traffic.clone(),
             readiness: readiness.clone(),
             auth,

@@ -1,7 +1,7 @@
 //! Alive, and ready.
 
 use crate::harness::{Harness, Options};
-use order_service::adapters::observe::systems::BreakerState;
+use order_service::adapters::resilience::breaker::BreakerState;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 

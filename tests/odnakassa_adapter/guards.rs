@@ -30,7 +30,7 @@ async fn a_partner_that_refuses_connections_was_never_asked() {
         let refused = method.call(&rig.adapter, &call()).await;
         assert_eq!(refused, Err(not_executed(System::OdnaKassa, NotExecuted::Unreachable)));
     }
-    assert_eq!(rig.adapter.breaker().snapshot().failures, 4);
+    assert_eq!(rig.adapter.breaker().snapshot().window.failures, 4);
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn a_callers_deadline_blames_nobody() {
     rig.stub.will(Answer::Hang);
     let cut = rig.adapter.register(&order(), &call_within(Duration::from_millis(500))).await;
     assert_eq!(cut, Err(unknown(Unknown::DeadlinePassed)));
-    assert_eq!(rig.adapter.breaker().snapshot().calls, 0);
+    assert_eq!(rig.adapter.breaker().snapshot().window.calls, 0);
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn good_polls_of_the_workers_do_not_dilute_the_window() {
     rig.stub.will(listed("pending")).will(status(500));
     let poll = call().in_background();
     rig.adapter.payment_status(&payment(None), &poll).await.unwrap();
-    assert_eq!(rig.adapter.breaker().snapshot().calls, 0);
+    assert_eq!(rig.adapter.breaker().snapshot().window.calls, 0);
     rig.adapter.payment_status(&payment(None), &poll).await.unwrap_err();
-    assert_eq!(rig.adapter.breaker().snapshot().failures, 1);
+    assert_eq!(rig.adapter.breaker().snapshot().window.failures, 1);
 }

@@ -15,7 +15,7 @@ mod spans;
 use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::outbound::odnakassa::{OdnaKassaAdapter, OdnaKassaConfig};
 use order_service::adapters::resilience::breaker::Breaker;
-use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::guards::GuardConfig;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::adapters::resilience::semaphore::Semaphore;
@@ -55,7 +55,8 @@ async fn rig_with(change: impl FnOnce(&mut OdnaKassaConfig)) -> Rig<OdnaKassaAda
     change(&mut config);
     let alarms = Arc::new(Alarms::default());
     let adapter =
-        OdnaKassaAdapter::new(config, Clock::coarse(), Arc::new(Silent), alarms.clone()).unwrap();
+        OdnaKassaAdapter::new(config, MonotonicClock::coarse(), Arc::new(Silent), alarms.clone())
+            .unwrap();
     Rig { stub, adapter, alarms }
 }
 

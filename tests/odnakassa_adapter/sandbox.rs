@@ -4,7 +4,7 @@
 use crate::config;
 use crate::payment_partner::port::{Alarms, call, order, payment, refund, rejected, unknown};
 use order_service::adapters::outbound::odnakassa::OdnaKassaAdapter;
-use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::unavailable::Unknown;
@@ -30,7 +30,8 @@ async fn kassa_with(api_key: &str) -> Kassa {
     config.api_key = SecretString::from(api_key);
     let alarms = Arc::new(Alarms::default());
     let adapter =
-        OdnaKassaAdapter::new(config, Clock::coarse(), Arc::new(Silent), alarms.clone()).unwrap();
+        OdnaKassaAdapter::new(config, MonotonicClock::coarse(), Arc::new(Silent), alarms.clone())
+            .unwrap();
     Kassa { sandbox, adapter, alarms }
 }
 

@@ -1,7 +1,10 @@
 //! What both payment adapters have to prove at their one port.
 
 use super::{Answer, Stub, status, status_with, text};
-use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig, Mode, State};
+use order_service::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
+use order_service::adapters::resilience::breaker::{
+    Breaker, BreakerConfig, BreakerMode, BreakerState,
+};
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use order_service::core::domain::money::Money;
@@ -10,7 +13,6 @@ use order_service::core::domain::unavailable::PaymentSystemUnavailableError;
 use order_service::core::domain::unavailable::{NotExecuted, Shed, System, Unknown};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::events::{Event, Events};
 use order_service::core::ports::payment::{
     Concern, PaymentError, PaymentPort, PaymentRef, RefundOrder, RegisterOrder, Rejection,
 };
@@ -33,9 +35,9 @@ impl Alarms {
     }
 }
 
-impl Events for Alarms {
-    fn record(&self, event: &Event) {
-        if matches!(event, Event::Misconfigured { .. }) {
+impl AdapterEvents for Alarms {
+    fn tell(&self, event: &AdapterEvent) {
+        if matches!(event, AdapterEvent::Misconfigured { .. }) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -54,7 +56,12 @@ pub fn impatient() -> TimeoutConfig {
 }
 
 pub fn bulkhead() -> BulkheadConfig {
-    BulkheadConfig { max_concurrent: 2, max_queue: 0, max_wait: Duration::ZERO }
+    BulkheadConfig {
+        max_concurrent: 2,
+        max_queue: 0,
+        max_wait: Duration::ZERO,
+        ..BulkheadConfig::default()
+    }
 }
 
 /// Opens after ten failures among ten calls.
@@ -209,7 +216,7 @@ impl<A: Guarded> Rig<A> {
             assert!(!failed.to_string().contains("secret"), "{failed}");
             assert_eq!(self.alarms.rung(), usize::from(alarm == Alarm::Rings), "{told}");
             let snapshot = breaker.snapshot();
-            let blamed = (snapshot.calls, snapshot.failures);
+            let blamed = (snapshot.window.calls, snapshot.window.failures);
             assert_eq!(blamed, (1, u64::from(blame == Blame::Partner)), "{told}");
         }
     }
@@ -220,7 +227,7 @@ impl<A: Guarded> Rig<A> {
             self.stub.will(status(500));
             self.adapter.register(&order(), &call()).await.unwrap_err();
         }
-        assert_eq!(breaker.state(), State::Open);
+        assert_eq!(breaker.state(), BreakerState::Open);
         assert_eq!(self.stub.asked().len(), 10);
         for method in Method::ALL {
             let refused = method.call(&self.adapter, &call()).await.unwrap_err();
@@ -254,7 +261,7 @@ impl<A: Guarded> Rig<A> {
         }
         drop(held);
         assert!(self.stub.asked().is_empty());
-        assert_eq!(breaker.snapshot().calls, 0, "the partner is not to blame");
+        assert_eq!(breaker.snapshot().window.calls, 0, "the partner is not to blame");
     }
 }
 
@@ -294,7 +301,7 @@ impl<A: Guarded> Rig<A> {
 
     fn guards_refuse(&self) {
         let (breaker, _) = self.adapter.guards();
-        breaker.set_mode(Mode::ForcedOpen, None);
+        breaker.set_mode(BreakerMode::ForcedOpen, None);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::payment_partner::{Answer, json, status};
 use crate::{code, known, registered, rig, rig_with};
 use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::outbound::sber::Protocol;
-use order_service::adapters::resilience::breaker::Mode;
+use order_service::adapters::resilience::breaker::BreakerMode;
 use order_service::core::domain::unavailable::{NotExecuted, Shed, System, Unknown};
 use order_service::core::ports::payment::PaymentPort;
 use std::time::Duration;
@@ -17,7 +17,7 @@ async fn an_open_breaker_sends_nothing_through_any_method() {
     let rig = rig(Protocol::Classic).await;
     rig.an_open_breaker_sends_nothing().await;
 
-    rig.adapter.breaker().set_mode(Mode::DryRun, None);
+    rig.adapter.breaker().set_mode(BreakerMode::DryRun, None);
     rig.stub.will(json(200, &registered()));
     assert!(rig.adapter.register(&order(), &call()).await.is_ok(), "a dry run lets it through");
 }
@@ -40,7 +40,7 @@ async fn a_bank_that_refuses_connections_was_never_asked() {
         let refused = method.call(&rig.adapter, &call()).await;
         assert_eq!(refused, Err(not_executed(System::Sber, NotExecuted::Unreachable)));
     }
-    assert_eq!(rig.adapter.breaker().snapshot().failures, 4);
+    assert_eq!(rig.adapter.breaker().snapshot().window.failures, 4);
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn a_callers_deadline_blames_nobody() {
     let refused = rig.adapter.register(&order(), &short).await;
     assert_eq!(refused, Err(not_executed(System::Sber, NotExecuted::Shed(Shed::DeadlineTooShort))));
     assert!(rig.stub.asked().is_empty());
-    assert_eq!(rig.adapter.breaker().snapshot().calls, 0);
+    assert_eq!(rig.adapter.breaker().snapshot().window.calls, 0);
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn good_polls_of_the_workers_do_not_dilute_the_window() {
     rig.stub.will(json(200, &known(0))).will(status(500));
     let poll = call().in_background();
     rig.adapter.payment_status(&payment(None), &poll).await.unwrap();
-    assert_eq!(rig.adapter.breaker().snapshot().calls, 0);
+    assert_eq!(rig.adapter.breaker().snapshot().window.calls, 0);
     rig.adapter.payment_status(&payment(None), &poll).await.unwrap_err();
-    assert_eq!(rig.adapter.breaker().snapshot().failures, 1);
+    assert_eq!(rig.adapter.breaker().snapshot().window.failures, 1);
 }

@@ -15,7 +15,7 @@ mod spans;
 use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::outbound::sber::{Credentials, Protocol, SberAdapter, SberConfig};
 use order_service::adapters::resilience::breaker::Breaker;
-use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::guards::GuardConfig;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::adapters::resilience::semaphore::Semaphore;
@@ -64,7 +64,8 @@ async fn rig_with(protocol: Protocol, change: impl FnOnce(&mut SberConfig)) -> R
 
 fn adapter(config: SberConfig) -> (SberAdapter, Arc<Alarms>) {
     let alarms = Arc::new(Alarms::default());
-    let adapter = SberAdapter::new(config, Clock::coarse(), Arc::new(Silent), alarms.clone());
+    let adapter =
+        SberAdapter::new(config, MonotonicClock::coarse(), Arc::new(Silent), alarms.clone());
     (adapter.unwrap(), alarms)
 }
 

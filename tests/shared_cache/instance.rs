@@ -1,10 +1,11 @@
 //! One instance of several: an adapter with a wall clock of its own.
 
 use crate::stub_partner::{Answer, StubPartner};
+use order_service::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use order_service::adapters::outbound::catalog::{CatalogAdapter, CatalogConfig};
 use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::outbound::remote_cache::{CacheUrl, RemoteCacheConfig};
-use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::Silent;
 use order_service::core::domain::ids::ProductId;
 use order_service::core::domain::timestamp::Timestamp;
@@ -12,7 +13,6 @@ use order_service::core::ports::call::Call;
 use order_service::core::ports::catalog::{CatalogError, CatalogPort, Offer};
 use order_service::core::ports::clock::Clock as WallClock;
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::events::{Event, Events};
 use std::io::Write;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Once};
@@ -58,10 +58,10 @@ impl WallClock for ManualClock {
 }
 
 #[derive(Debug, Default)]
-struct RecordingEvents(Mutex<Vec<Event>>);
+struct RecordingEvents(Mutex<Vec<AdapterEvent>>);
 
-impl Events for RecordingEvents {
-    fn record(&self, event: &Event) {
+impl AdapterEvents for RecordingEvents {
+    fn tell(&self, event: &AdapterEvent) {
         self.0.lock().unwrap().push(event.clone());
     }
 }
@@ -104,7 +104,8 @@ impl Instance {
         let events = Arc::<RecordingEvents>::default();
         let (clock, observer) = (Arc::clone(&manual_clock) as _, Arc::new(Silent));
         let heard = Arc::clone(&events) as _;
-        let adapter = CatalogAdapter::new(config, Clock::tokio(), clock, observer, heard).unwrap();
+        let adapter =
+            CatalogAdapter::new(config, MonotonicClock::tokio(), clock, observer, heard).unwrap();
         Self { partner, adapter: Arc::new(adapter), manual_clock, events }
     }
 
@@ -141,7 +142,7 @@ impl Instance {
     pub fn looks(&self) -> (usize, usize) {
         let heard = self.events.0.lock().unwrap();
         let count = |hit| {
-            let wanted = Event::SharedCacheRead { hit };
+            let wanted = AdapterEvent::SharedCacheRead { hit };
             heard.iter().filter(|event| **event == wanted).count()
         };
         (count(true), count(false))

@@ -7,6 +7,7 @@ use super::port::SimPort;
 use super::store::SimStore;
 use super::world::World;
 use order_service::adapters::inbound::worker::Worker;
+use order_service::adapters::observe::adapter_events::Untold;
 use order_service::core::domain::ids::{InstanceId, ProductId};
 use order_service::core::domain::money::Money;
 use order_service::core::domain::timestamp::Timestamp;
@@ -163,7 +164,7 @@ impl Instance {
     fn work(&self, world: &World) {
         let engine = Arc::clone(&self.receive.engine);
         let worker = Worker {
-            events: Arc::clone(&engine.events),
+            events: Arc::new(Untold),
             engine,
             workers: world.plan.workers,
             poll_interval: if world.healed() { CALM_POLL } else { world.plan.worker_poll },

@@ -172,6 +172,7 @@ fn bulkhead(dice: &Dice) -> BulkheadConfig {
         max_concurrent: dice.pick(&[1, 2, 4, 20]),
         max_queue: dice.pick(&[0, 2, 5]),
         max_wait: Duration::from_millis(100),
+        ..BulkheadConfig::default()
     }
 }
 

@@ -5,8 +5,8 @@ use super::bank::Payment;
 use super::instance::Life;
 use super::wire::{Answer, Failure, Request, exchange, refused};
 use super::world::World;
-use order_service::adapters::resilience::breaker::{Breaker, State};
-use order_service::adapters::resilience::clock::Clock;
+use order_service::adapters::resilience::breaker::{Breaker, BreakerState};
+use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::deadline::CallTimeout;
 use order_service::adapters::resilience::observer::{Observer, Silent};
 use order_service::adapters::resilience::outcome::Failed;
@@ -70,7 +70,7 @@ impl Line {
             let what = format!("{flying} calls of {} at {}", self.life.name, self.provider);
             self.world.chronicle.violated("I7 calls at a time", what);
         }
-        if self.breaker.state() == State::Open {
+        if self.breaker.state() == BreakerState::Open {
             let what = format!("{} calls {}", self.life.name, self.provider);
             self.world.chronicle.violated("I7 no call while the breaker is open", what);
         }
@@ -85,7 +85,7 @@ impl SimPort {
             Provider::OdnaKassa => System::OdnaKassa,
         };
         let observer: Arc<dyn Observer> = Arc::new(Silent);
-        let (clock, plan) = (Clock::tokio(), &world.plan);
+        let (clock, plan) = (MonotonicClock::tokio(), &world.plan);
         let breaker = Breaker::new(system, &plan.breaker, clock.clone(), Arc::clone(&observer));
         let breaker = Arc::new(breaker.expect("the plan draws what is allowed"));
         let semaphore = Semaphore::new(system, &plan.bulkhead, clock, Arc::clone(&observer));
@@ -126,12 +126,12 @@ impl SimPort {
         exchange: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         self.breaker.check()?;
-        let _permit = self.semaphore.acquire(call.deadline).await?;
+        let permit = self.semaphore.acquire(call.deadline).await?;
         let exchange = self.call_timeout.cap(call.deadline, exchange);
         if call.background {
-            self.breaker.watch_poll(operation, exchange).await
+            permit.hold(self.breaker.call_in_background(operation, exchange)).await
         } else {
-            self.breaker.watch(operation, exchange).await
+            permit.hold(self.breaker.call(operation, exchange)).await
         }
     }
 
@@ -170,8 +170,8 @@ impl SimPort {
 
     fn told(&self, failure: Failure) -> PaymentError {
         match failure {
-            Failed::NoAnswer(silence) => {
-                PaymentError::without_answer(self.breaker.system(), silence)
+            Failed::NoAnswer(no_answer) => {
+                PaymentError::without_answer(self.breaker.system(), no_answer)
             }
             Failed::Answered(error) => error,
         }

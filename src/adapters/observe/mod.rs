@@ -2,6 +2,7 @@
 //! that come in, metrics and spans, and what is asked of the database for them. Nothing here decides
 //! about an order.
 
+pub mod adapter_events;
 pub mod metrics;
 pub mod spans;
 pub mod storage_upkeep;

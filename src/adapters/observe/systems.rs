@@ -1,6 +1,8 @@
 //! What an operator sees of the guards before each system outside, and what may be turned by hand.
 //! Nothing here decides about an order.
 
+use crate::adapters::resilience::breaker::{BreakerMode, BreakerSnapshot};
+use crate::adapters::resilience::semaphore::BulkheadSnapshot;
 use crate::core::domain::unavailable::System;
 use std::fmt;
 use std::time::Duration;
@@ -39,94 +41,8 @@ pub enum Probed {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SystemView {
     pub system: System,
-    pub breaker: BreakerView,
-    pub bulkhead: BulkheadView,
+    pub breaker: BreakerSnapshot,
+    pub bulkhead: BulkheadSnapshot,
     /// The effective settings as (name, value), secrets masked.
     pub config: Vec<(String, String)>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct BreakerView {
-    /// The machine's own, also while the mode forces something.
-    pub state: BreakerState,
-    pub mode: BreakerMode,
-    /// How long the mode will last, if it has an end: then the configured one returns.
-    pub mode_left: Option<Duration>,
-    pub window: WindowView,
-    /// How long it stays open; zero unless it is.
-    pub retry_after: Duration,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WindowView {
-    pub calls: u64,
-    pub failures: u64,
-    pub slow: u64,
-    /// 0 while there are no calls.
-    pub failure_rate: f64,
-    pub slow_rate: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BulkheadView {
-    pub max_concurrent: usize,
-    pub in_flight: usize,
-    pub waiting: usize,
-    pub rejected_total: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BreakerState {
-    Closed,
-    Open,
-    HalfOpen,
-}
-
-impl BreakerState {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half_open",
-        }
-    }
-}
-
-/// How far a breaker's word counts; the words are those of `CB_MODE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BreakerMode {
-    Off,
-    /// Counts and logs, never blocks.
-    DryRun,
-    Enforce,
-    ForcedOpen,
-    ForcedClosed,
-}
-
-impl BreakerMode {
-    pub const ALL: [Self; 5] =
-        [Self::Off, Self::DryRun, Self::Enforce, Self::ForcedOpen, Self::ForcedClosed];
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::DryRun => "dry_run",
-            Self::Enforce => "enforce",
-            Self::ForcedOpen => "forced_open",
-            Self::ForcedClosed => "forced_closed",
-        }
-    }
-
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.as_str() == word)
-    }
-
-    /// Whether the breaker answers the same whatever it counts.
-    #[must_use]
-    pub const fn is_forced(self) -> bool {
-        matches!(self, Self::ForcedOpen | Self::ForcedClosed)
-    }
 }

@@ -1,10 +1,10 @@
 //! Health probes: one light question to each system, apart from its business and its breaker. An
 //! answer serves everyone who asks until it is old; nobody ever waits for the network.
 
+use crate::adapters::observe::adapter_events::Untold;
 use crate::adapters::observe::systems::{Probed, SystemHealth};
 use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
 use crate::core::domain::unavailable::System;
-use crate::core::ports::events::Unheard;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl HealthProbe {
                 max_concurrent: 1,
                 ca_file: config.ca_file.clone(),
             },
-            Arc::new(Unheard),
+            Arc::new(Untold),
         )?;
         Ok(Self(Arc::new(Probe { config, client, seen: Mutex::default() })))
     }

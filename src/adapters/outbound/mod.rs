@@ -3,10 +3,11 @@
 pub mod alarm;
 pub mod health;
 pub mod http_client;
+pub mod log_throttle;
+pub mod payment_failure;
 pub mod process;
+pub mod read_answer;
 pub mod remote_cache;
-pub mod sampler;
-pub mod settle;
 pub mod signature;
 
 pub mod catalog;

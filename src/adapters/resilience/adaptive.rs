@@ -1,22 +1,15 @@
-//! A concurrency limit that finds itself: while calls get slower than they used to be, fewer are
-//! let in; while they do not, more, up to the configured maximum. Off unless asked for, and to be
-//! observed first: a limit that nobody has watched must not shed anyone.
+//! A concurrency limit that finds itself: while calls get slower than they used to be, fewer are let
+//! in; while they do not, more, up to the configured maximum. It is the gradient of Netflix'
+//! concurrency-limits, cut down to what one partner needs.
 //!
-//! Each call's time is compared with the long average. As long as it is within a tolerance of that,
+//! Each answer's time is compared with the long average. As long as it is within a tolerance of that,
 //! the limit grows by about its square root (room for a queue as long); beyond, it shrinks with
-//! the ratio, at most by half. Calls made while less than half of the limit was used teach nothing:
-//! they would let it grow without ever having been tried.
+//! the ratio, at most by half. Two kinds of call teach nothing. Those made while less than half of the
+//! limit was used would let it grow without ever having been tried. And those without an answer that
+//! ended soon would pass for fast ones: a partner that refuses in a millisecond is not fast. One that
+//! left its caller waiting has taken at least so long, and teaches that.
 
 use std::time::Duration;
-
-/// What the found limit is used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Adaptation {
-    /// It is only shown.
-    Observe,
-    /// It is the limit.
-    Enforce,
-}
 
 /// Calls may take this much longer than on average before the limit gives way.
 const TOLERANCE: f64 = 1.5;
@@ -30,7 +23,7 @@ const MEMORY: f64 = 600.0;
 pub(super) struct Gradient {
     limit: f64,
     most: f64,
-    /// Seconds, once there is a call.
+    /// Seconds that an answer takes, once there is one.
     average: Option<f64>,
 }
 
@@ -40,19 +33,33 @@ impl Gradient {
         Self { limit: most, most, average: None }
     }
 
-    /// Learns from a call that took so long while so many were in flight.
-    pub(super) fn learn(&mut self, took: Duration, in_flight: usize) {
+    /// Learns from a call that was answered after so long, while so many were in flight.
+    pub(super) fn answered(&mut self, took: Duration, in_flight: usize) {
         let took = took.as_secs_f64().max(1e-6);
-        let average = self.average.get_or_insert(took);
-        *average += (took - *average) / MEMORY;
+        let mut average = self.average.unwrap_or(took);
+        average += (took - average) / MEMORY;
         // After a slow spell the average must not stay high, or the next one would look normal.
-        if *average > 2.0 * took {
-            *average *= 0.95;
+        if average > 2.0 * took {
+            average *= 0.95;
         }
+        self.average = Some(average);
+        self.step(average / took, in_flight);
+    }
+
+    /// Learns from a call that had no answer after so long, while so many were in flight.
+    pub(super) fn unanswered(&mut self, lasted: Duration, in_flight: usize) {
+        let lasted = lasted.as_secs_f64();
+        if let Some(average) = self.average.filter(|average| lasted > *average) {
+            self.step(average / lasted, in_flight);
+        }
+    }
+
+    /// By a call that took so much less than the average.
+    fn step(&mut self, speed: f64, in_flight: usize) {
         if float(in_flight) * 2.0 < self.limit {
             return;
         }
-        let gradient = (TOLERANCE * *average / took).clamp(0.5, 1.0);
+        let gradient = (TOLERANCE * speed).clamp(0.5, 1.0);
         let target = self.limit * gradient + self.limit.sqrt();
         self.limit += SMOOTHING * (target - self.limit);
         self.limit = self.limit.clamp(1.0, self.most);
@@ -81,7 +88,7 @@ mod tests {
 
     fn after(calls: usize, took: Duration, gradient: &mut Gradient) -> usize {
         for _ in 0..calls {
-            gradient.learn(took, gradient.limit());
+            gradient.answered(took, gradient.limit());
         }
         gradient.limit()
     }
@@ -106,9 +113,30 @@ mod tests {
         let mut gradient = Gradient::new(100);
         after(100, USUAL, &mut gradient);
         for _ in 0..100 {
-            gradient.learn(USUAL * 10, 10);
+            gradient.answered(USUAL * 10, 10);
         }
         assert_eq!(gradient.limit(), 100);
+    }
+
+    #[test]
+    fn a_call_that_is_refused_at_once_does_not_pass_for_a_fast_one() {
+        let mut gradient = Gradient::new(100);
+        after(1_000, USUAL, &mut gradient);
+        for _ in 0..1_000 {
+            gradient.unanswered(USUAL / 20, gradient.limit());
+        }
+        assert_eq!(after(100, USUAL, &mut gradient), 100, "the usual time has not become slow");
+    }
+
+    #[test]
+    fn a_call_that_waits_in_vain_makes_the_limit_give_way_and_is_not_what_is_usual() {
+        let mut gradient = Gradient::new(100);
+        after(1_000, USUAL, &mut gradient);
+        for _ in 0..5_000 {
+            gradient.unanswered(USUAL * 10, gradient.limit());
+        }
+        assert!(gradient.limit() < 20, "{}", gradient.limit());
+        assert_eq!(after(2_000, USUAL, &mut gradient), 100);
     }
 
     #[test]

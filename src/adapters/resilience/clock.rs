@@ -5,23 +5,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Where the guards read the time. An enum, not a trait object: a refusal costs about as much as
+/// Where the guards read the time: distances only, never a date. An enum, not a trait object: a refusal costs about as much as
 /// reading the clock, so one more indirect call would be felt.
 #[derive(Debug, Clone)]
-pub enum Clock {
+pub enum MonotonicClock {
     /// The kernel's coarse monotonic clock: a few milliseconds coarse, ten times cheaper.
     Coarse,
     /// Tokio's clock, which follows `tokio::time::pause`; for tests and simulations.
     Tokio(tokio::time::Instant),
+    /// Stands still until it is turned; for tests.
     Manual(ManualClock),
 }
 
-impl Clock {
+impl MonotonicClock {
+    /// For production.
     #[must_use]
     pub const fn coarse() -> Self {
         Self::Coarse
     }
 
+    /// Tokio's, counted from now.
     #[must_use]
     pub fn tokio() -> Self {
         Self::Tokio(tokio::time::Instant::now())
@@ -56,11 +59,13 @@ impl Clock {
 pub struct ManualClock(Arc<AtomicU64>);
 
 impl ManualClock {
+    /// At zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Turns it forwards; its clones turn with it.
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(nanos(by), Ordering::AcqRel);
     }
@@ -72,13 +77,13 @@ impl ManualClock {
     }
 }
 
-impl From<&ManualClock> for Clock {
+impl From<&ManualClock> for MonotonicClock {
     fn from(clock: &ManualClock) -> Self {
         Self::Manual(clock.clone())
     }
 }
 
-/// Saturates after 584 years.
+/// In nanoseconds; saturates after 584 years.
 #[must_use]
 pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

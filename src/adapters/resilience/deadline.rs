@@ -1,7 +1,7 @@
 //! How long a call may run: its own limit or what the caller's deadline leaves, and who is to blame
 //! when time runs out (requirements 081-083, trap D-12).
 
-use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, Unknown};
+use crate::core::domain::unavailable::{NoAnswer, Shed, Unknown};
 use crate::core::ports::deadline::Deadline;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -17,11 +17,13 @@ pub const LEAST: Duration = Duration::from_millis(150);
 pub struct CallTimeout(Duration);
 
 impl CallTimeout {
+    /// Of this length, whoever calls.
     #[must_use]
     pub const fn new(limit: Duration) -> Self {
         Self(limit)
     }
 
+    /// The length.
     #[must_use]
     pub const fn get(self) -> Duration {
         self.0
@@ -32,9 +34,9 @@ impl CallTimeout {
     ///
     /// # Errors
     ///
-    /// The call's own error, or [`Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort))`] (never begun, less than [`LEAST`]
-    /// left), [`Cause::Unknown(Unknown::TimedOut)`] (its own limit: the partner is to blame) or
-    /// [`Cause::Unknown(Unknown::DeadlinePassed)`] (the caller's deadline: it is not).
+    /// The call's own error, or [`Shed::DeadlineTooShort`] (never begun, less than [`LEAST`] left),
+    /// [`Unknown::TimedOut`] (its own limit: the partner is to blame) or
+    /// [`Unknown::DeadlinePassed`] (the caller's deadline: it is not).
     pub async fn cap<T, E: From<NoAnswer>>(
         self,
         deadline: Deadline,
@@ -42,18 +44,15 @@ impl CallTimeout {
     ) -> Result<T, E> {
         let remaining = deadline.remaining();
         if remaining < LEAST {
-            return Err(NoAnswer::new(Cause::NotExecuted(NotExecuted::Shed(
-                Shed::DeadlineTooShort,
-            )))
-            .into());
+            return Err(NoAnswer::from(Shed::DeadlineTooShort).into());
         }
         let left = remaining.saturating_sub(MARGIN);
         let (limit, blame) = if left < self.0 {
-            (left, Cause::Unknown(Unknown::DeadlinePassed))
+            (left, Unknown::DeadlinePassed)
         } else {
-            (self.0, Cause::Unknown(Unknown::TimedOut))
+            (self.0, Unknown::TimedOut)
         };
-        timeout(limit, call).await.unwrap_or_else(|_| Err(NoAnswer::new(blame).into()))
+        timeout(limit, call).await.unwrap_or_else(|_| Err(NoAnswer::from(blame).into()))
     }
 }
 
@@ -66,6 +65,7 @@ impl From<Duration> for CallTimeout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::domain::unavailable::Cause;
     use std::future::pending;
     use tokio::time::Instant;
 

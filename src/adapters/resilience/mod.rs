@@ -13,20 +13,22 @@
 //! # async fn post(&self) -> Result<u32, Failed<Declined>> { Ok(1) }
 //! async fn register(&self, deadline: Deadline) -> Result<u32, Failed<Declined>> {
 //!     self.breaker.check()?; // free: an open breaker sheds before anyone queues
-//!     let _permit = self.semaphore.acquire(deadline).await?; // bounded queue, bounded wait
-//!     let call = self.call_timeout.cap(deadline, self.post());
-//!     self.breaker.watch("register", call).await // nothing is sent unless the breaker polls it
+//!     let permit = self.semaphore.acquire(deadline).await?; // bounded queue, bounded wait
+//!     let call = self.call_timeout.cap(deadline, self.post()); // its own limit, and the caller's
+//!     permit.hold(self.breaker.call("register", call)).await // nothing is sent unless the breaker polls it
 //! }
 //! # }
 //! ```
 //!
 //! The order has its reasons: the peek takes nothing, so a full semaphore can never strand a probe;
-//! the probe is taken with a place in hand; both are given back by being dropped. A read may be
+//! the probe is taken with a permit in hand; both are given back by being dropped. A read may be
 //! wrapped in [`retry`], which says the whole sentence anew for each attempt.
+
+#![warn(missing_docs)]
 
 pub mod breaker;
 
-pub mod adaptive;
+mod adaptive;
 pub mod semaphore;
 
 pub mod deadline;

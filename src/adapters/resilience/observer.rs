@@ -1,7 +1,7 @@
 //! What the guards tell the outside: one trait that metrics implement, called after the fact and
 //! under no lock. Every method does nothing by default.
 
-use super::breaker::State;
+use super::breaker::state::{BreakerRejection, Transition};
 use crate::core::domain::unavailable::System;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,33 +11,35 @@ use std::time::Duration;
 /// because a broken counter must not break a payment.
 #[expect(unused_variables, reason = "default bodies ignore what they are told")]
 pub trait Observer: Send + Sync + Debug {
-    /// A watched call ended, with its outcome for the breaker, how long it ran, and the trace of its
-    /// last exchange, if it came to one.
+    /// A call through the breaker ended, with its outcome for the breaker, how long it ran, and the
+    /// trace of its last exchange, if it came to one.
     fn called(
         &self,
         system: System,
         operation: &'static str,
-        outcome: Outcome,
+        outcome: CallOutcome,
         elapsed: Duration,
         trace_id: Option<u128>,
     ) {
     }
 
     /// The breaker refused a call.
-    fn rejected(&self, system: System, reason: Rejection) {}
+    fn rejected(&self, system: System, reason: BreakerRejection) {}
 
     /// The breaker would have refused a call, but only watches (dry run).
-    fn would_reject(&self, system: System, reason: Rejection) {}
+    fn would_reject(&self, system: System, reason: BreakerRejection) {}
 
     /// The state changed; heard exactly once per change, when it is already visible. Two changes in
     /// quick succession may be heard out of order: `generation` orders them.
-    fn transition(&self, transition: &Transition) {}
+    fn transition(&self, system: System, transition: &Transition) {}
 
-    /// A call got its semaphore permit after this wait (zero when a place was free).
+    /// A call got its semaphore permit after this wait (zero when one was free).
     fn bulkhead_waited(&self, system: System, waited: Duration) {}
 
+    /// A call found no permit, at once or after its wait.
     fn bulkhead_rejected(&self, system: System, reason: BulkheadRejection) {}
 
+    /// A wish to try again was granted or not, or an attempt after the first one ended.
     fn retried(&self, system: System, outcome: RetryOutcome) {}
 }
 
@@ -63,8 +65,10 @@ impl Observer for Silent {}
 
 /// How a call counted. `Slow` and `Success` exclude one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum CallOutcome {
+    /// It ended in time, whatever the partner answered.
     Success,
+    /// There was no answer, and that is the partner's doing.
     Failure,
     /// It passed the slow threshold and did not fail otherwise.
     Slow,
@@ -74,10 +78,12 @@ pub enum Outcome {
     Cancelled,
 }
 
-impl Outcome {
+impl CallOutcome {
+    /// Each value once.
     pub const ALL: [Self; 5] =
         [Self::Success, Self::Failure, Self::Slow, Self::Ignored, Self::Cancelled];
 
+    /// As metric labels have it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,37 +96,20 @@ impl Outcome {
     }
 }
 
-/// Why a breaker refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rejection {
-    Open,
-    HalfOpenFull,
-    Forced,
-}
-
-impl Rejection {
-    pub const ALL: [Self; 3] = [Self::Open, Self::HalfOpenFull, Self::Forced];
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::HalfOpenFull => "half_open_full",
-            Self::Forced => "forced",
-        }
-    }
-}
-
 /// Why a semaphore refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BulkheadRejection {
+    /// As many callers wait as may.
     Full,
+    /// No permit became free within the wait.
     WaitTimeout,
 }
 
 impl BulkheadRejection {
+    /// Each value once.
     pub const ALL: [Self; 2] = [Self::Full, Self::WaitTimeout];
 
+    /// As metric labels have it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -146,9 +135,11 @@ pub enum RetryOutcome {
 }
 
 impl RetryOutcome {
+    /// Each value once.
     pub const ALL: [Self; 5] =
         [Self::Success, Self::Failure, Self::Exhausted, Self::Budget, Self::NotRetriable];
 
+    /// As metric labels have it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -159,16 +150,4 @@ impl RetryOutcome {
             Self::NotRetriable => "not_retriable",
         }
     }
-}
-
-/// A change of a breaker's state.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Transition {
-    pub system: System,
-    pub from: State,
-    pub to: State,
-    /// Share of failures that justified it, 0 to 1: in the window, or among the probes.
-    pub failure_rate: f64,
-    /// Grows with every change.
-    pub generation: u32,
 }

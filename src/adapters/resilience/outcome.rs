@@ -1,43 +1,22 @@
 //! What a result says of the partner. One question to the error, "why is there no answer?", drives
-//! breaker and retry alike, so the outcome matrix is written once, here.
+//! breaker, retry and the adaptive limit alike, so the outcome matrix is written once, here.
 
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};
-
-/// An error that knows whether the partner answered.
-pub trait Unanswered {
-    /// Why there is no answer; `None` when the partner answered, even with a refusal: a business
-    /// "no" shows a partner in good health.
-    fn no_answer(&self) -> Option<NoAnswer>;
-}
 
 /// How an adapter's guarded call fails: without an answer, or with one that is not the wanted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failed<E> {
+    /// Nobody answered, or nobody was asked.
     #[error(transparent)]
     NoAnswer(NoAnswer),
-    /// A business answer: the partner is fine.
+    /// A business answer, even a refusal: the partner is in good health.
     #[error("{0}")]
     Answered(E),
 }
 
-impl<E> Unanswered for Failed<E> {
-    fn no_answer(&self) -> Option<NoAnswer> {
-        match self {
-            Self::NoAnswer(silence) => Some(*silence),
-            Self::Answered(_) => None,
-        }
-    }
-}
-
-impl Unanswered for NoAnswer {
-    fn no_answer(&self) -> Option<NoAnswer> {
-        Some(*self)
-    }
-}
-
 impl<E> From<NoAnswer> for Failed<E> {
-    fn from(silence: NoAnswer) -> Self {
-        Self::NoAnswer(silence)
+    fn from(no_answer: NoAnswer) -> Self {
+        Self::NoAnswer(no_answer)
     }
 }
 
@@ -59,11 +38,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// What this result says, by the outcome matrix of docs/outcomes.md.
     #[must_use]
-    pub fn of<T, E: Unanswered>(result: &Result<T, E>) -> Self {
+    pub fn of<T, E>(result: &Result<T, Failed<E>>) -> Self {
         match result {
-            Ok(_) => Self::Healthy,
-            Err(error) => error.no_answer().map_or(Self::Healthy, |silence| silence.cause.into()),
+            Ok(_) | Err(Failed::Answered(_)) => Self::Healthy,
+            Err(Failed::NoAnswer(no_answer)) => no_answer.cause.into(),
         }
     }
 }

@@ -3,8 +3,8 @@
 //! permit is held while it sleeps (trap D-16). Writes are never tried again here.
 
 use super::observer::{Observer, RetryOutcome, tell};
-use super::outcome::Unanswered;
-use super::settings::{Fault, RetryConfig};
+use super::outcome::Failed;
+use super::settings::{InvalidSetting, RetryConfig};
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, System, Unknown};
 use crate::core::ports::deadline::Deadline;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +24,7 @@ pub fn resends() -> u32 {
     MADE.try_with(|made| *made).unwrap_or(0)
 }
 
+/// The retries of one partner's reads, with the budget that they spend from.
 #[derive(Debug)]
 pub struct Retry {
     system: System,
@@ -33,17 +34,19 @@ pub struct Retry {
 }
 
 impl Retry {
+    /// A retry with as much in its budget as ten quiet seconds give.
+    ///
     /// # Errors
     ///
-    /// Every fault of the configuration.
+    /// Every setting that cannot be.
     pub fn new(
         system: System,
         config: RetryConfig,
         observer: Arc<dyn Observer>,
-    ) -> Result<Self, Vec<Fault>> {
-        let faults = config.validate();
-        if !faults.is_empty() {
-            return Err(faults);
+    ) -> Result<Self, Vec<InvalidSetting>> {
+        let invalid = config.validate();
+        if !invalid.is_empty() {
+            return Err(invalid);
         }
         let budget = Mutex::new(Budget::new(&config));
         Ok(Self { system, config, budget, observer })
@@ -58,10 +61,9 @@ impl Retry {
         &self,
         deadline: Deadline,
         mut attempt: impl FnMut() -> F,
-    ) -> Result<T, E>
+    ) -> Result<T, Failed<E>>
     where
-        E: Unanswered,
-        F: Future<Output = Result<T, E>>,
+        F: Future<Output = Result<T, Failed<E>>>,
     {
         if self.config.max_attempts == 1 {
             return attempt().await;
@@ -72,15 +74,11 @@ impl Retry {
         loop {
             let result = MADE.scope(made, attempt()).await;
             made += 1;
-            let Err(error) = &result else {
+            let Err(Failed::NoAnswer(no_answer)) = result else {
                 self.count_end(made, RetryOutcome::Success);
                 return result;
             };
-            let Some(silence) = error.no_answer() else {
-                self.count_end(made, RetryOutcome::Success);
-                return result;
-            };
-            let pause = match self.pause(silence, made, slept, deadline) {
+            let pause = match self.pause(no_answer, made, slept, deadline) {
                 Ok(pause) => pause,
                 Err(outcome) => {
                     self.tell(outcome);
@@ -98,17 +96,17 @@ impl Retry {
     /// How long to sleep before the next attempt, or why there is none.
     fn pause(
         &self,
-        silence: NoAnswer,
+        no_answer: NoAnswer,
         made: u32,
         slept: Duration,
         deadline: Deadline,
     ) -> Result<Duration, RetryOutcome> {
-        if !is_retriable(silence.cause) {
+        if !is_retriable(no_answer.cause) {
             return Err(RetryOutcome::NotRetriable);
         }
         let growth = 1_u32.checked_shl(made - 1).unwrap_or(u32::MAX);
         let bound = self.config.base.saturating_mul(growth).min(self.config.max);
-        let pause = bound.mul_f64(fastrand::f64()).max(silence.retry_after.unwrap_or_default());
+        let pause = bound.mul_f64(fastrand::f64()).max(no_answer.retry_after.unwrap_or_default());
         let too_late = deadline.remaining() < pause.saturating_add(super::deadline::LEAST);
         if made >= self.config.max_attempts || slept.saturating_add(pause) > MAX_SLEEP || too_late {
             return Err(RetryOutcome::Exhausted);

@@ -1,14 +1,15 @@
 //! At most so many calls at a time to one partner, so that a slow one cannot take every task and
-//! connection with it. The queue is bounded and so is the wait; who finds no place is shed at once.
+//! connection with it. The queue is bounded and so is the wait; who finds no permit is shed at once.
 //!
 //! It runs in the caller's task and knows how long each call in flight has been under way, which is
 //! how a breaker can open while calls still hang.
 
-use super::adaptive::{Adaptation, Gradient};
+use super::adaptive::Gradient;
 use super::breaker::Breaker;
-use super::clock::Clock;
+use super::clock::MonotonicClock;
 use super::observer::{BulkheadRejection, Observer, tell};
-use super::settings::{BulkheadConfig, Fault};
+use super::outcome::Failed;
+use super::settings::{BulkheadConfig, Concurrency, InvalidSetting};
 use crate::core::domain::unavailable::{NoAnswer, Shed, System};
 use crate::core::ports::deadline::Deadline;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -17,44 +18,62 @@ use std::time::Duration;
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 
+/// The bulkhead of one partner. Share it by reference or `Arc`; all methods take `&self`.
 #[derive(Debug)]
 pub struct Semaphore {
     system: System,
     most: usize,
     max_queue: usize,
     max_wait: Duration,
-    places: tokio::sync::Semaphore,
+    permits: tokio::sync::Semaphore,
     waiting: AtomicUsize,
     rejected: AtomicU64,
-    /// When the call in each place began, in milliseconds plus one; zero for a free place.
+    /// When each call in flight began, in milliseconds plus one; zero for a free slot.
     begun: Box<[AtomicU64]>,
-    clock: Clock,
+    clock: MonotonicClock,
     observer: Arc<dyn Observer>,
     breaker: Option<Arc<Breaker>>,
     adaptive: Option<Adaptive>,
 }
 
-/// The limit that finds itself, and the places it keeps back.
+/// The limit that finds itself, and the permits it keeps back.
 #[derive(Debug)]
 struct Adaptive {
-    adaptation: Adaptation,
+    enforced: bool,
     gradient: Mutex<Gradient>,
     withheld: AtomicUsize,
 }
 
+/// What a bulkhead looks like at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BulkheadSnapshot {
+    /// Calls that may run at the same time.
+    pub limit: usize,
+    /// What the partner seems to bear, obeyed or not; the limit where nobody looks for it.
+    pub found_limit: usize,
+    /// Calls that run.
+    pub in_flight: usize,
+    /// Callers that wait for a permit.
+    pub waiting: usize,
+    /// Calls shed so far.
+    pub rejected: u64,
+}
+
 impl Semaphore {
+    /// A semaphore with all its permits.
+    ///
     /// # Errors
     ///
-    /// Every fault of the configuration.
+    /// Every setting that cannot be.
     pub fn new(
         system: System,
         config: &BulkheadConfig,
-        clock: Clock,
+        clock: MonotonicClock,
         observer: Arc<dyn Observer>,
-    ) -> Result<Self, Vec<Fault>> {
-        let faults = config.validate();
-        if !faults.is_empty() {
-            return Err(faults);
+    ) -> Result<Self, Vec<InvalidSetting>> {
+        let invalid = config.validate();
+        if !invalid.is_empty() {
+            return Err(invalid);
         }
         let most = usize::try_from(config.max_concurrent).unwrap_or(usize::MAX);
         Ok(Self {
@@ -62,14 +81,14 @@ impl Semaphore {
             most,
             max_queue: usize::try_from(config.max_queue).unwrap_or(usize::MAX),
             max_wait: config.max_wait,
-            places: tokio::sync::Semaphore::new(most),
+            permits: tokio::sync::Semaphore::new(most),
             waiting: AtomicUsize::new(0),
             rejected: AtomicU64::new(0),
             begun: (0..most).map(|_| AtomicU64::new(0)).collect(),
             clock,
             observer,
             breaker: None,
-            adaptive: None,
+            adaptive: Adaptive::new(config.concurrency, most),
         })
     }
 
@@ -80,28 +99,20 @@ impl Semaphore {
         self
     }
 
-    /// Looks for the limit that the partner bears, within the configured one.
-    #[must_use]
-    pub fn adapting(mut self, adaptation: Adaptation) -> Self {
-        let gradient = Mutex::new(Gradient::new(self.most));
-        self.adaptive = Some(Adaptive { adaptation, gradient, withheld: AtomicUsize::new(0) });
-        self
-    }
-
-    /// Waits for a place, at most `max_wait` and no longer than the caller does.
+    /// Waits for a permit, at most `max_wait` and no longer than the caller does.
     ///
     /// # Errors
     ///
-    /// [`Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull))`] at once when the queue is full, [`Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadWait))`] after the
-    /// wait, [`Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort))`] when the caller's deadline came first; all *not executed*.
-    pub async fn acquire(&self, deadline: Deadline) -> Result<Permit<'_>, NoAnswer> {
-        if let Ok(place) = self.places.try_acquire() {
-            return Ok(self.admit(place, Duration::ZERO));
+    /// [`Shed::BulkheadFull`] at once when the queue is full, [`Shed::BulkheadWait`] after the wait,
+    /// [`Shed::DeadlineTooShort`] when the caller's deadline came first; all *not executed*.
+    pub async fn acquire(&self, deadline: Deadline) -> Result<BulkheadPermit<'_>, NoAnswer> {
+        if let Ok(permit) = self.permits.try_acquire() {
+            return Ok(self.admit(permit, Duration::ZERO));
         }
         let _waiter = self.join_queue()?;
         let (begun, remaining) = (Instant::now(), deadline.remaining());
-        match timeout(self.max_wait.min(remaining), self.places.acquire()).await {
-            Ok(Ok(place)) => Ok(self.admit(place, begun.elapsed())),
+        match timeout(self.max_wait.min(remaining), self.permits.acquire()).await {
+            Ok(Ok(permit)) => Ok(self.admit(permit, begun.elapsed())),
             // The semaphore is never closed, so the only other end is that of the wait.
             Ok(Err(_)) | Err(_) if remaining >= self.max_wait => {
                 Err(self.reject(BulkheadRejection::WaitTimeout))
@@ -110,7 +121,7 @@ impl Semaphore {
         }
     }
 
-    fn admit<'a>(&'a self, place: SemaphorePermit<'a>, waited: Duration) -> Permit<'a> {
+    fn admit<'a>(&'a self, permit: SemaphorePermit<'a>, waited: Duration) -> BulkheadPermit<'a> {
         let millis = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
         tracing::Span::current().record("bulkhead.wait_ms", millis);
         tell(&*self.observer, |observer| observer.bulkhead_waited(self.system, waited));
@@ -118,11 +129,10 @@ impl Semaphore {
         let free = |slot: &AtomicU64| {
             slot.compare_exchange(0, stamp, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
-        // There are as many slots as places, so one is free for the holder of a place.
+        // There are as many slots as permits, so one is free for the holder of a permit.
         let start = fastrand::usize(0..self.most);
         let slot = (start..self.most).chain(0..start).find(|slot| free(&self.begun[*slot]));
-        let begun = self.adaptive.as_ref().map(|_| Instant::now());
-        Permit { semaphore: self, slot, begun, place: Some(place) }
+        BulkheadPermit { semaphore: self, slot, permit: Some(permit) }
     }
 
     fn join_queue(&self) -> Result<Waiter<'_>, NoAnswer> {
@@ -155,93 +165,113 @@ impl Semaphore {
         self.begun.iter().filter(|slot| is_old(slot.load(Ordering::Acquire))).count()
     }
 
-    /// The limit in force: the configured one, or a lower one that was found and is enforced.
+    /// How it stands at this moment.
     #[must_use]
-    pub fn limit(&self) -> usize {
-        self.most - self.withheld()
+    pub fn snapshot(&self) -> BulkheadSnapshot {
+        let limit = self.limit();
+        let found = |adaptive: &Adaptive| adaptive.gradient().limit();
+        BulkheadSnapshot {
+            limit,
+            found_limit: self.adaptive.as_ref().map_or(limit, found),
+            in_flight: self.in_flight(),
+            waiting: self.waiting.load(Ordering::Acquire),
+            rejected: self.rejected.load(Ordering::Relaxed),
+        }
     }
 
-    /// The limit that was found, enforced or not; `None` if none is looked for.
-    #[must_use]
-    pub fn found_limit(&self) -> Option<usize> {
-        self.adaptive.as_ref().map(|adaptive| adaptive.gradient().limit())
-    }
-
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.limit().saturating_sub(self.places.available_permits())
-    }
-
-    /// Places that a call could take now.
+    /// Permits that a call could take now.
     #[must_use]
     pub fn free(&self) -> usize {
-        self.places.available_permits()
+        self.permits.available_permits()
     }
 
-    #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Acquire)
-    }
-
-    /// Calls shed so far.
-    #[must_use]
-    pub fn rejected(&self) -> u64 {
-        self.rejected.load(Ordering::Relaxed)
-    }
-
-    fn withheld(&self) -> usize {
+    /// The limit in force: the configured one, or a lower one that was found and is obeyed.
+    fn limit(&self) -> usize {
         let withheld = |adaptive: &Adaptive| adaptive.withheld.load(Ordering::Acquire);
-        self.adaptive.as_ref().map_or(0, withheld)
+        self.most - self.adaptive.as_ref().map_or(0, withheld)
     }
 
-    /// Learns from a call that ends, and keeps its place back, or gives places back, as the limit
-    /// found wants it.
-    fn adapt(&self, adaptive: &Adaptive, took: Duration, place: SemaphorePermit<'_>) {
-        let mut gradient = adaptive.gradient();
-        gradient.learn(took, self.in_flight());
-        if adaptive.adaptation == Adaptation::Observe {
-            return;
-        }
-        // Changed under the lock of the gradient only.
-        let withheld = adaptive.withheld.load(Ordering::Acquire);
-        let wanted = self.most - gradient.limit();
-        if withheld < wanted {
-            place.forget();
-            adaptive.withheld.store(withheld + 1, Ordering::Release);
-        } else {
-            adaptive.withheld.store(wanted, Ordering::Release);
-            self.places.add_permits(withheld - wanted);
-        }
+    fn in_flight(&self) -> usize {
+        self.limit().saturating_sub(self.free())
     }
 }
 
 impl Adaptive {
+    fn new(concurrency: Concurrency, most: usize) -> Option<Self> {
+        let enforced = match concurrency {
+            Concurrency::Fixed => return None,
+            Concurrency::Observe => false,
+            Concurrency::Adaptive => true,
+        };
+        let gradient = Mutex::new(Gradient::new(most));
+        Some(Self { enforced, gradient, withheld: AtomicUsize::new(0) })
+    }
+
     fn gradient(&self) -> std::sync::MutexGuard<'_, Gradient> {
         self.gradient.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A place among the calls in flight, free again when dropped.
+/// The right to be one of the calls in flight, given back when dropped.
 #[derive(Debug)]
 #[must_use = "dropped at once, it guards nothing"]
-pub struct Permit<'a> {
+pub struct BulkheadPermit<'a> {
     semaphore: &'a Semaphore,
     slot: Option<usize>,
-    /// Only if somebody learns from it.
-    begun: Option<Instant>,
-    place: Option<SemaphorePermit<'a>>,
+    permit: Option<SemaphorePermit<'a>>,
 }
 
-impl Drop for Permit<'_> {
+impl BulkheadPermit<'_> {
+    /// Makes a call under this permit and gives it back. How long an answer takes is what an
+    /// adaptive limit learns from; a call that is dropped teaches nothing.
+    ///
+    /// # Errors
+    ///
+    /// The call's own.
+    pub async fn hold<T, E>(
+        self,
+        call: impl Future<Output = Result<T, Failed<E>>>,
+    ) -> Result<T, Failed<E>> {
+        let begun = Instant::now();
+        let result = call.await;
+        if let Some(adaptive) = &self.semaphore.adaptive {
+            let (took, in_flight) = (begun.elapsed(), self.semaphore.in_flight());
+            match result {
+                Ok(_) | Err(Failed::Answered(_)) => adaptive.gradient().answered(took, in_flight),
+                Err(Failed::NoAnswer(_)) => adaptive.gradient().unanswered(took, in_flight),
+            }
+        }
+        result
+    }
+}
+
+impl Drop for BulkheadPermit<'_> {
     fn drop(&mut self) {
-        // The slot first and the place after it, so that slots never run short.
+        // The slot first and the permit after it, so that slots never run short.
         if let Some(slot) = self.slot {
             self.semaphore.begun[slot].store(0, Ordering::Release);
         }
-        if let (Some(adaptive), Some(begun), Some(place)) =
-            (&self.semaphore.adaptive, self.begun, self.place.take())
+        if let (Some(adaptive), Some(permit)) = (&self.semaphore.adaptive, self.permit.take())
+            && adaptive.enforced
         {
-            self.semaphore.adapt(adaptive, begun.elapsed(), place);
+            self.semaphore.approach_limit(adaptive, permit);
+        }
+    }
+}
+
+impl Semaphore {
+    /// Keeps a permit back, or gives those kept back free, as the limit that was found wants it.
+    fn approach_limit(&self, adaptive: &Adaptive, permit: SemaphorePermit<'_>) {
+        // What is withheld changes under the gradient's lock only.
+        let gradient = adaptive.gradient();
+        let withheld = adaptive.withheld.load(Ordering::Acquire);
+        let wanted = self.most - gradient.limit();
+        if withheld < wanted {
+            permit.forget();
+            adaptive.withheld.store(withheld + 1, Ordering::Release);
+        } else {
+            adaptive.withheld.store(wanted, Ordering::Release);
+            self.permits.add_permits(withheld - wanted);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! In which trace a watched call was made: the exchange inside leaves the trace's id, the breaker
+//! In which trace a guarded call was made: the exchange inside leaves the trace's id, the breaker
 //! around it picks it up for whoever counts. Neither knows the other.
 
 use std::cell::Cell;
@@ -7,7 +7,7 @@ tokio::task_local! {
     static TRAIL: Cell<Option<u128>>;
 }
 
-/// Tells the watched call around the caller, if there is one.
+/// Tells the guarded call around the caller, if there is one.
 pub fn leave(trace_id: u128) {
     let _ = TRAIL.try_with(|trail| trail.set(Some(trace_id)));
 }

@@ -133,6 +133,18 @@ impl Shed {
             Self::LeaseTooShort => "lease_too_short",
         }
     }
+
+    /// Whether the partner is known or said to be down, rather than we being busy or late.
+    #[must_use]
+    pub const fn is_circuit_open(self) -> bool {
+        match self {
+            Self::BreakerOpen | Self::ProbesTaken | Self::ForcedOpen => true,
+            Self::BulkheadFull
+            | Self::BulkheadWait
+            | Self::DeadlineTooShort
+            | Self::LeaseTooShort => false,
+        }
+    }
 }
 
 impl Unknown {

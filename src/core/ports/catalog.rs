@@ -3,7 +3,7 @@
 use crate::core::domain::ids::ProductId;
 use crate::core::domain::money::Money;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::domain::unavailable::Cause;
+use crate::core::domain::unavailable::NoAnswer;
 use crate::core::ports::call::Call;
 use std::fmt;
 use std::time::Duration;
@@ -42,9 +42,7 @@ pub enum CatalogError {
     Unavailable(#[from] CatalogUnavailableError),
 }
 
+/// The catalog cannot answer, and nothing that it said before serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("catalog unavailable: {cause}")]
-pub struct CatalogUnavailableError {
-    pub cause: Cause,
-    pub retry_after: Option<Duration>,
-}
+#[error("catalog unavailable: {0}")]
+pub struct CatalogUnavailableError(pub NoAnswer);

@@ -1,4 +1,4 @@
-//! What happened that somebody counts: the core tells, the metrics adapter listens.
+//! What the core did that somebody counts: the core tells, the metrics adapter listens.
 
 use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
@@ -6,10 +6,11 @@ use crate::core::domain::provider::Provider;
 use crate::core::domain::unavailable::{Cause, System};
 use crate::core::payment::task::TaskKind;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
+/// Whoever counts. Called in the middle of a use case: it never waits and never fails.
 pub trait Events: Send + Sync + fmt::Debug {
+    /// Counts it.
     fn record(&self, event: &Event);
 }
 
@@ -21,119 +22,78 @@ impl Events for Unheard {
     fn record(&self, _: &Event) {}
 }
 
+/// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    OrderPlaced {
-        total: Money,
-    },
-    OrderMoved {
-        from: OrderStatus,
-        to: OrderStatus,
-    },
-    /// `system` is the provider that was asked last.
-    Registration {
-        system: Provider,
-        result: RegistrationResult,
-    },
-    Reconciled {
-        system: Provider,
-        finding: ReconcileFinding,
-    },
-    Fallback {
-        system: System,
-        kind: FallbackKind,
-        cause: Cause,
-    },
-    FallbackFailed {
-        system: System,
-        kind: FallbackKind,
-    },
-    StaleServed {
-        age: Duration,
-    },
-    /// A read went through the system's cache; `hit` when a fresh entry answered it.
-    CacheRead {
-        system: System,
-        hit: bool,
-    },
-    /// A read of the catalog went on to the cache that instances share; `hit` when something usable
-    /// lay there.
-    SharedCacheRead {
-        hit: bool,
-    },
-    TaskStep {
-        kind: TaskKind,
-        outcome: StepOutcome,
-    },
-    TaskFinished {
-        kind: TaskKind,
-        outcome: &'static str,
-        age: Duration,
-    },
-    TaskPoll,
-    Idempotency(IdempotencyResult),
-    /// One HTTP exchange with a partner is over: up to the head of its answer, or its end without.
-    Exchanged {
-        server: Arc<str>,
-        method: &'static str,
-        status: Option<u16>,
-        /// Why there was none.
-        failure: Option<&'static str>,
-        took: Duration,
-    },
-    /// The provider refuses our address, credentials or account.
-    Misconfigured {
-        system: System,
-    },
+    /// An order was placed, with this total.
+    OrderPlaced { total: Money },
+    /// An order's status changed.
+    OrderMoved { from: OrderStatus, to: OrderStatus },
+    /// Registering a payment came to an end; `system` is the provider that was asked last.
+    Registration { system: Provider, result: RegistrationResult },
+    /// An outcome that was unknown is known.
+    Reconciled { system: Provider, finding: ReconcileFinding },
+    /// A system did not answer, and something else was done instead.
+    Fallback { system: System, kind: FallbackKind, cause: Cause },
+    /// A product was shown that is so old.
+    StaleServed { age: Duration },
+    /// A run of a task ended.
+    TaskStep { kind: TaskKind, outcome: StepOutcome },
+    /// A task reached a final state at this age.
+    TaskFinished { kind: TaskKind, outcome: &'static str, age: Duration },
     /// A task needs a person.
-    Review {
-        kind: TaskKind,
-    },
+    Review { kind: TaskKind },
     /// Money arrived for a registration that was given up.
-    LateTruth {
-        system: Provider,
-    },
-    /// The keys that tokens are checked with were changed into something that is none.
-    KeysUnusable,
+    LateTruth { system: Provider },
 }
 
+/// How registering a payment ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RegistrationResult {
+    /// There is a form to pay by.
     Registered,
+    /// Nobody could be asked: later.
     Queued,
+    /// A provider said no.
     Declined,
+    /// There will be no payment.
     Failed,
 }
 
+/// What an unknown outcome turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReconcileFinding {
+    /// The call had its effect.
     Executed,
+    /// It had none.
     NotExecuted,
+    /// What the provider has contradicts what we have.
     Mismatch,
     RefundElsewhere,
 }
 
+/// What was done instead of what a system did not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FallbackKind {
-    Cached,
+    /// An empty answer.
     Default,
+    /// It waits in the queue.
     Queued,
+    /// Another provider was asked.
     Failover,
 }
 
+/// How a run of a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOutcome {
+    /// The task is done.
     Completed,
+    /// It goes on later.
     Retry,
+    /// Nobody could serve it; it goes on later.
     Postponed,
+    /// The task has failed.
     Failed,
+    /// Another instance holds the task.
     LeaseLost,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IdempotencyResult {
-    New,
-    Replayed,
-    InFlight,
-    Mismatch,
 }

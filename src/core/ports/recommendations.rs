@@ -1,7 +1,7 @@
 //! Where hints for a customer come from. Nobody's order waits for them.
 
 use crate::core::domain::ids::{CustomerId, ProductId};
-use crate::core::domain::unavailable::Cause;
+use crate::core::domain::unavailable::NoAnswer;
 use crate::core::ports::call::Call;
 use std::fmt;
 
@@ -21,8 +21,7 @@ pub struct Recommendation {
     pub name: String,
 }
 
+/// The recommender cannot answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("recommendations unavailable: {cause}")]
-pub struct RecommendationsUnavailableError {
-    pub cause: Cause,
-}
+#[error("recommendations unavailable: {0}")]
+pub struct RecommendationsUnavailableError(pub NoAnswer);

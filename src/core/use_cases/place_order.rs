@@ -3,7 +3,7 @@
 
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
 use crate::core::domain::order::{Item, Order, OrderInvalid};
-use crate::core::domain::unavailable::{Cause, Unknown};
+use crate::core::domain::unavailable::Unknown;
 use crate::core::ports::call::Call;
 use crate::core::ports::catalog::{CatalogError, CatalogPort, CatalogUnavailableError, Offer};
 use crate::core::ports::clock::{Clock, Entropy};
@@ -96,8 +96,7 @@ impl PlaceOrder {
 
     fn young_enough(&self, offer: &Offer) -> Result<(), CatalogUnavailableError> {
         if offer.stale && offer.age >= self.max_price_age {
-            let cause = Cause::Unknown(Unknown::PartnerFailed);
-            return Err(CatalogUnavailableError { cause, retry_after: None });
+            return Err(CatalogUnavailableError(Unknown::PartnerFailed.into()));
         }
         Ok(())
     }

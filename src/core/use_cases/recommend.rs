@@ -6,7 +6,9 @@ use crate::core::domain::unavailable::{Cause, System};
 use crate::core::engine::narrate;
 use crate::core::ports::call::Call;
 use crate::core::ports::events::{Event, Events, FallbackKind};
-use crate::core::ports::recommendations::{Recommendation, RecommendationsPort};
+use crate::core::ports::recommendations::{
+    Recommendation, RecommendationsPort, RecommendationsUnavailableError,
+};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -23,13 +25,6 @@ pub struct Recommended {
     pub degraded: bool,
 }
 
-/// The system answered badly, and the configuration says not to cover that up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("get recommendations: {cause}")]
-pub struct RecommendError {
-    pub cause: Cause,
-}
-
 impl Recommend {
     /// # Errors
     /// Only with `only_not_executed`: the system was reached and failed.
@@ -38,13 +33,14 @@ impl Recommend {
         &self,
         customer: &CustomerId,
         call: &Call,
-    ) -> Result<Recommended, RecommendError> {
-        let cause = match self.recommendations.get_recommendations(customer, call).await {
+    ) -> Result<Recommended, RecommendationsUnavailableError> {
+        let unavailable = match self.recommendations.get_recommendations(customer, call).await {
             Ok(items) => return Ok(Recommended { items, degraded: false }),
-            Err(error) => error.cause,
+            Err(unavailable) => unavailable,
         };
+        let cause = unavailable.0.cause;
         if self.only_not_executed && matches!(cause, Cause::Unknown(_)) {
-            return Err(RecommendError { cause });
+            return Err(unavailable);
         }
         let (system, kind) = (System::Recommendations, FallbackKind::Default);
         self.events.record(&Event::Fallback { system, kind, cause });

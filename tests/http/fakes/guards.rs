@@ -1,9 +1,11 @@
 //! FakeGuards that only show themselves, and a record of the requests that came in.
 
-use order_service::adapters::observe::systems::{
-    BreakerMode, BreakerState, BreakerView, BulkheadView, SystemControl, SystemView, WindowView,
-};
+use order_service::adapters::observe::systems::{SystemControl, SystemView};
 use order_service::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
+use order_service::adapters::resilience::breaker::{
+    BreakerMode, BreakerSnapshot, BreakerState, Tally,
+};
+use order_service::adapters::resilience::semaphore::BulkheadSnapshot;
 use order_service::core::domain::unavailable::System;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,23 +32,26 @@ impl SystemControl for FakeGuards {
     }
 
     fn describe(&self) -> SystemView {
-        let window =
-            WindowView { calls: 4, failures: 1, slow: 0, failure_rate: 0.25, slow_rate: 0.0 };
         let (mode, mode_left) = *self.mode.lock().unwrap();
         SystemView {
             system: self.system,
-            breaker: BreakerView {
+            breaker: BreakerSnapshot {
                 state: *self.state.lock().unwrap(),
                 mode,
                 mode_left,
-                window,
-                retry_after: Duration::from_millis(1_500),
+                generation: 0,
+                window: Tally { calls: 4, failures: 1, slow: 0 },
+                decidable: false,
+                retry_after: Some(Duration::from_millis(1_500)),
+                probe_due: false,
+                probes_in_flight: 0,
             },
-            bulkhead: BulkheadView {
-                max_concurrent: 20,
+            bulkhead: BulkheadSnapshot {
+                limit: 20,
+                found_limit: 20,
                 in_flight: 2,
                 waiting: 1,
-                rejected_total: 3,
+                rejected: 3,
             },
             config: vec![("CB_MODE".to_owned(), "enforce".to_owned())],
         }

@@ -72,8 +72,8 @@ impl CatalogPort for Catalog {
         if self.hangs.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
-        if let Some(NoAnswer { cause, retry_after }) = *self.down.lock().unwrap() {
-            return Err(CatalogUnavailableError { cause, retry_after }.into());
+        if let Some(no_answer) = *self.down.lock().unwrap() {
+            return Err(CatalogUnavailableError(no_answer).into());
         }
         if !id.as_str().starts_with('p') {
             return Err(CatalogError::NotFound);
@@ -103,7 +103,7 @@ impl RecommendationsPort for Recommender {
         _: &Call,
     ) -> Result<Vec<Recommendation>, RecommendationsUnavailableError> {
         if let Some(cause) = *self.down.lock().unwrap() {
-            return Err(RecommendationsUnavailableError { cause });
+            return Err(RecommendationsUnavailableError(cause.into()));
         }
         let product_id = ProductId::parse("p-7").unwrap();
         Ok(vec![Recommendation { product_id, name: "Product p-7".to_owned() }])

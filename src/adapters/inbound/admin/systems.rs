@@ -10,7 +10,9 @@ use crate::adapters::inbound::http_kit::params::{Id, NoQuery, PathParam};
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::reply::json;
 use crate::adapters::inbound::http_kit::violations::Violations;
-use crate::adapters::observe::systems::{BreakerMode, SystemControl, SystemView};
+use crate::adapters::observe::systems::{SystemControl, SystemView};
+use crate::adapters::resilience::breaker::{BreakerMode, BreakerSnapshot};
+use crate::adapters::resilience::semaphore::BulkheadSnapshot;
 use crate::core::domain::unavailable::System;
 use axum::extract::State;
 use axum::response::Response;
@@ -21,8 +23,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A forced mode that everybody forgot must not outlive the outage it was made for.
-const FORCED_FOR: Duration = Duration::from_secs(15 * 60);
 const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const LONGEST_REASON: usize = 500;
 
@@ -75,29 +75,41 @@ struct BulkheadBody {
 impl SystemBody {
     fn of(view: SystemView) -> Self {
         let SystemView { system, breaker, bulkhead, config } = view;
-        let window = breaker.window;
         Self {
             system: system.as_str(),
-            breaker: BreakerBody {
-                state: breaker.state.as_str(),
-                mode: breaker.mode.as_str(),
-                mode_ends_in_ms: breaker.mode_left.map(milliseconds),
-                window: WindowBody {
-                    calls: window.calls,
-                    failures: window.failures,
-                    slow: window.slow,
-                    failure_rate: window.failure_rate,
-                    slow_rate: window.slow_rate,
-                },
-                retry_after_ms: milliseconds(breaker.retry_after),
-            },
-            bulkhead: BulkheadBody {
-                max_concurrent: bulkhead.max_concurrent,
-                in_flight: bulkhead.in_flight,
-                waiting: bulkhead.waiting,
-                rejected_total: bulkhead.rejected_total,
-            },
+            breaker: BreakerBody::of(&breaker),
+            bulkhead: BulkheadBody::of(&bulkhead),
             config: config.into_iter().collect(),
+        }
+    }
+}
+
+impl BreakerBody {
+    fn of(breaker: &BreakerSnapshot) -> Self {
+        let window = breaker.window;
+        Self {
+            state: breaker.state.label(),
+            mode: breaker.mode.as_str(),
+            mode_ends_in_ms: breaker.mode_left.map(milliseconds),
+            window: WindowBody {
+                calls: window.calls,
+                failures: window.failures,
+                slow: window.slow,
+                failure_rate: window.failure_rate(),
+                slow_rate: window.slow_rate(),
+            },
+            retry_after_ms: milliseconds(breaker.retry_after.unwrap_or_default()),
+        }
+    }
+}
+
+impl BulkheadBody {
+    fn of(bulkhead: &BulkheadSnapshot) -> Self {
+        Self {
+            max_concurrent: bulkhead.limit,
+            in_flight: bulkhead.in_flight,
+            waiting: bulkhead.waiting,
+            rejected_total: bulkhead.rejected,
         }
     }
 }
@@ -126,7 +138,7 @@ pub async fn set_mode(
 ) -> Result<Response, Problem> {
     let control = find(&state, system)?;
     let Switch { mode, ttl, reason } = Switch::read(&body)?;
-    let ttl = ttl.or(mode.is_forced().then_some(FORCED_FOR));
+    let ttl = ttl.or(mode.default_ttl());
     control.set_mode(mode, ttl);
     tracing::info!(
         target: "audit",
@@ -189,7 +201,7 @@ impl Switch {
         let mode = violations.member(members, root, "mode").and_then(|value| {
             let at = root.member("mode");
             let word = violations.string(value, at)?;
-            violations.parsed(BreakerMode::parse(word), at, BAD_MODE)
+            violations.parsed(word.parse().ok(), at, BAD_MODE)
         });
         let ttl = members.get("ttl").and_then(|value| {
             let at = root.member("ttl");

@@ -12,9 +12,9 @@ use crate::adapters::inbound::http_kit::params::NoQuery;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::reply::{encode, json_bytes};
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
+use crate::adapters::observe::adapter_events::{AdapterEvent, IdempotencyResult};
 use crate::core::domain::ids::ProductId;
 use crate::core::domain::order::Order;
-use crate::core::ports::events::{Event, IdempotencyResult};
 use crate::core::ports::idempotency::{IdempotencyKey, KeptReply, KeyedOrder, Placed};
 use crate::core::use_cases::place_order::{NewOrder, PlaceOrderError};
 use axum::extract::State;
@@ -82,12 +82,12 @@ async fn place_once(
     };
     match place(Arc::clone(&app), request, Some(keyed), context.clone()).await {
         Ok(Placed::New(order)) => {
-            services.events.record(&Event::Idempotency(IdempotencyResult::New));
+            services.events.tell(&AdapterEvent::Idempotency(IdempotencyResult::New));
             Ok(created(&order.id.to_string(), render(&order)))
         }
         Ok(Placed::Known(kept)) => Ok(replay(claim.same(kept, &*services.events)?)),
         Err(problem) if problem.status.is_client_error() => {
-            services.events.record(&Event::Idempotency(IdempotencyResult::New));
+            services.events.tell(&AdapterEvent::Idempotency(IdempotencyResult::New));
             let (status, body) = (problem.status.as_u16(), problem.body(context.problem_context()));
             let reply = KeptReply { fingerprint: claim.fingerprint, status, body };
             if services.idempotency.keep(claim.key.clone(), reply).await? {

@@ -3,7 +3,7 @@
 
 use crate::adapters::inbound::api::auth::KeyFile;
 use crate::adapters::inbound::api::state::App;
-use crate::core::ports::events::Event;
+use crate::adapters::observe::adapter_events::AdapterEvent;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
@@ -48,5 +48,5 @@ fn run_once(app: &App) {
 fn refresh_keys(app: &App) {
     let Some(Err(error)) = app.services.auth.key_file().map(KeyFile::refresh) else { return };
     tracing::error!(%error, "AUTH_JWKS_FILE cannot be used: the keys stay as they were");
-    app.services.events.record(&Event::KeysUnusable);
+    app.services.events.tell(&AdapterEvent::KeysUnusable);
 }

@@ -6,7 +6,7 @@ use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::reply::json_bytes;
-use crate::core::ports::events::{Event, Events, IdempotencyResult};
+use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents, IdempotencyResult};
 use crate::core::ports::idempotency::{IdempotencyKey, KeptReply};
 use axum::extract::FromRequestParts;
 use axum::response::Response;
@@ -86,7 +86,7 @@ impl KeysInFlight {
         &self,
         key: IdempotencyKey,
         fingerprint: Fingerprint,
-        events: &dyn Events,
+        events: &dyn AdapterEvents,
     ) -> Result<Claim, Problem> {
         let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match keys.entry(key.clone()) {
@@ -95,7 +95,7 @@ impl KeysInFlight {
                 Ok(Claim { keys: Arc::clone(&self.0), key, fingerprint })
             }
             Entry::Occupied(other) if *other.get() == fingerprint => {
-                events.record(&Event::Idempotency(IdempotencyResult::InFlight));
+                events.tell(&AdapterEvent::Idempotency(IdempotencyResult::InFlight));
                 Err(Problem::new(Code::IdempotencyInProgress))
             }
             Entry::Occupied(_) => Err(reused(events)),
@@ -108,11 +108,11 @@ impl Claim {
     ///
     /// # Errors
     /// It answers another one.
-    pub fn same(&self, kept: KeptReply, events: &dyn Events) -> Result<KeptReply, Problem> {
+    pub fn same(&self, kept: KeptReply, events: &dyn AdapterEvents) -> Result<KeptReply, Problem> {
         if kept.fingerprint != self.fingerprint {
             return Err(reused(events));
         }
-        events.record(&Event::Idempotency(IdempotencyResult::Replayed));
+        events.tell(&AdapterEvent::Idempotency(IdempotencyResult::Replayed));
         Ok(kept)
     }
 }
@@ -139,15 +139,15 @@ pub fn mark_replayed(mut response: Response) -> Response {
     response
 }
 
-fn reused(events: &dyn Events) -> Problem {
-    events.record(&Event::Idempotency(IdempotencyResult::Mismatch));
+fn reused(events: &dyn AdapterEvents) -> Problem {
+    events.tell(&AdapterEvent::Idempotency(IdempotencyResult::Mismatch));
     Problem::new(Code::IdempotencyKeyReused)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::ports::events::Unheard;
+    use crate::adapters::observe::adapter_events::Untold;
 
     fn key(key: &str) -> IdempotencyKey {
         IdempotencyKey { owner: "o".to_owned(), route: "r", key: key.to_owned() }
@@ -166,13 +166,13 @@ mod tests {
     #[test]
     fn a_key_under_way_refuses_its_repeat_and_names_another_request_first() {
         let keys = KeysInFlight::default();
-        let claim = keys.claim(key("k"), [1; 32], &Unheard).unwrap();
-        let refused = |print| keys.claim(key("k"), print, &Unheard).unwrap_err().code;
+        let claim = keys.claim(key("k"), [1; 32], &Untold).unwrap();
+        let refused = |print| keys.claim(key("k"), print, &Untold).unwrap_err().code;
         assert_eq!(refused([1; 32]), Code::IdempotencyInProgress);
         assert_eq!(refused([2; 32]), Code::IdempotencyKeyReused);
-        assert!(keys.claim(key("other"), [1; 32], &Unheard).is_ok());
+        assert!(keys.claim(key("other"), [1; 32], &Untold).is_ok());
         drop(claim);
-        assert!(keys.claim(key("k"), [2; 32], &Unheard).is_ok());
+        assert!(keys.claim(key("k"), [2; 32], &Untold).is_ok());
     }
 
     #[test]

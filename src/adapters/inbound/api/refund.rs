@@ -18,10 +18,10 @@ use crate::adapters::inbound::http_kit::reply::json_bytes;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
 use crate::adapters::inbound::http_kit::violations::Violations;
 use crate::adapters::inbound::resources::wire::MoneyBody;
+use crate::adapters::observe::adapter_events::{AdapterEvent, IdempotencyResult};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::{Currency, Money};
 use crate::core::payment::task::TaskState;
-use crate::core::ports::events::{Event, IdempotencyResult};
 use crate::core::ports::idempotency::{IdempotencyKey, KeptReply};
 use crate::core::ports::order_repository::Scope;
 use crate::core::use_cases::refund_order::{KeyedRefund, RefundRequest, Refunding, RenderRefund};
@@ -153,7 +153,7 @@ async fn refund_once(
     };
     let answer = wanted.run(&app, Some(keyed), &context).await;
     if !matches!(&answer, Err(problem) if problem.status.is_server_error()) {
-        app.services.events.record(&Event::Idempotency(IdempotencyResult::New));
+        app.services.events.tell(&AdapterEvent::Idempotency(IdempotencyResult::New));
     }
     match answer {
         Ok(Refunding::Done) => {

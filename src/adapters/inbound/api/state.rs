@@ -7,9 +7,9 @@ use crate::adapters::inbound::api::return_url::ReturnUrls;
 use crate::adapters::inbound::http_kit::body::BodyLimit;
 use crate::adapters::inbound::http_kit::health::Readiness;
 use crate::adapters::inbound::http_kit::problem::Problem;
+use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::traffic::Traffic;
 use crate::core::ports::clock::{Clock, Entropy};
-use crate::core::ports::events::Events;
 use crate::core::ports::idempotency::IdempotencyStore;
 use crate::core::ports::task_queue::TaskQueue;
 use crate::core::use_cases::cancel_order::CancelOrder;
@@ -49,7 +49,7 @@ pub struct Services {
     pub queue: Arc<dyn TaskQueue>,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
-    pub events: Arc<dyn Events>,
+    pub events: Arc<dyn AdapterEvents>,
     pub traffic: Arc<dyn Traffic>,
     pub readiness: Arc<Readiness>,
     pub auth: Auth,

@@ -5,9 +5,7 @@
 use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use crate::adapters::inbound::http_kit::reply::json;
 use crate::adapters::observe::storage_upkeep::StorageUpkeep;
-use crate::adapters::observe::systems::{
-    BreakerMode, BreakerState, Probed, SystemControl, SystemHealth,
-};
+use crate::adapters::observe::systems::{Probed, SystemControl, SystemHealth};
 use crate::adapters::observe::traffic::Traffic;
 use axum::Router;
 use axum::extract::State;
@@ -131,8 +129,6 @@ impl Readiness {
 
     fn system(&self, system: &dyn SystemControl) -> CheckBody {
         let breaker = system.describe().breaker;
-        let refuses = breaker.mode == BreakerMode::ForcedOpen
-            || (breaker.mode == BreakerMode::Enforce && breaker.state == BreakerState::Open);
         let probe = self.probes.iter().find(|probe| probe.system() == system.system());
         let (probe, age) = match probe.map(|probe| probe.look()) {
             None => (None, None),
@@ -141,9 +137,9 @@ impl Readiness {
             Some(Probed::Down { age }) => (Some("down"), Some(age)),
         };
         CheckBody {
-            status: word(!refuses),
+            status: word(!breaker.refuses()),
             required: self.strict,
-            breaker: Some(breaker.state.as_str()),
+            breaker: Some(breaker.state.label()),
             mode: Some(breaker.mode.as_str()),
             probe,
             probe_age_ms: age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),

@@ -10,13 +10,13 @@ use crate::core::domain::unavailable::{
 };
 use crate::core::ports::catalog::{CatalogError, CatalogUnavailableError};
 use crate::core::ports::payment::CallbackError;
+use crate::core::ports::recommendations::RecommendationsUnavailableError;
 use crate::core::ports::storage_error::StorageError;
 use crate::core::use_cases::cancel_order::CancelError;
 use crate::core::use_cases::confirm_order::ConfirmError;
 use crate::core::use_cases::operate_tasks::OperateError;
 use crate::core::use_cases::place_order::PlaceOrderError;
 use crate::core::use_cases::receive_callback::ReceiveError;
-use crate::core::use_cases::recommend::RecommendError;
 use crate::core::use_cases::refund_order::RefundError;
 use http::StatusCode;
 
@@ -56,14 +56,14 @@ impl From<CatalogError> for Problem {
 }
 
 impl From<CatalogUnavailableError> for Problem {
-    fn from(error: CatalogUnavailableError) -> Self {
-        unavailable(Code::CatalogUnavailable, error.cause).retry_after(error.retry_after)
+    fn from(CatalogUnavailableError(no_answer): CatalogUnavailableError) -> Self {
+        unavailable(Code::CatalogUnavailable, no_answer.cause).retry_after(no_answer.retry_after)
     }
 }
 
-impl From<RecommendError> for Problem {
-    fn from(error: RecommendError) -> Self {
-        unavailable(Code::RecommendationsUnavailable, error.cause)
+impl From<RecommendationsUnavailableError> for Problem {
+    fn from(RecommendationsUnavailableError(no_answer): RecommendationsUnavailableError) -> Self {
+        unavailable(Code::RecommendationsUnavailable, no_answer.cause)
     }
 }
 
@@ -162,9 +162,8 @@ mod tests {
 
     #[test]
     fn the_callers_own_deadline_is_a_504_and_everything_else_a_503() {
-        let problem = |cause| {
-            Problem::from(CatalogUnavailableError { cause, retry_after: None }).status.as_u16()
-        };
+        let problem =
+            |cause: Cause| Problem::from(CatalogUnavailableError(cause.into())).status.as_u16();
         assert_eq!(problem(Cause::Unknown(Unknown::DeadlinePassed)), 504);
         assert_eq!(problem(Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort))), 504);
         assert_eq!(problem(Cause::Unknown(Unknown::TimedOut)), 503);

@@ -6,10 +6,10 @@ mod lanes;
 
 pub use housekeeping::Housekeeping;
 
+use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use crate::adapters::observe::spans;
 use crate::core::domain::provider::Provider;
 use crate::core::engine::Engine;
-use crate::core::ports::events::{Event, Events};
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{Claimed, Wakeup};
 use crate::core::ports::trace::TraceParent;
@@ -32,7 +32,7 @@ const OVERDUE: usize = 2;
 #[derive(Debug)]
 pub struct Worker {
     pub engine: Arc<Engine>,
-    pub events: Arc<dyn Events>,
+    pub events: Arc<dyn AdapterEvents>,
     /// `TASK_WORKERS`: runs at a time.
     pub workers: usize,
     /// `TASK_POLL_INTERVAL`.
@@ -76,7 +76,7 @@ impl Worker {
             }
             match timeout(CLAIM_LIMIT, self.engine.claim(lane, limit)).await {
                 Ok(Ok(claimed)) => {
-                    self.events.record(&Event::TaskPoll);
+                    self.events.tell(&AdapterEvent::TaskPoll);
                     more |= claimed.len() == limit;
                     claimed.into_iter().for_each(|claimed| self.spawn(lanes, lane, claimed));
                 }

@@ -1,6 +1,5 @@
 //! The process itself: what was built, whether it is ready, what went wrong at its edge.
 
-use super::Metrics;
 use super::families::Families;
 use super::labels::{APP_ERRORS, ErrorType, Label};
 use prometheus::process_collector::ProcessCollector;
@@ -68,15 +67,8 @@ impl App {
         let (kind, word) = *known.unwrap_or(&(ErrorType::Unexpected, "internal"));
         self.errors.with_label_values(&[kind.word(), word]).inc();
     }
-}
 
-impl Metrics {
-    /// An error at the edge, by its problem's `code` (one of [`APP_ERRORS`], else `internal`).
-    pub fn app_error(&self, code: &str) {
-        self.app.error(code);
-    }
-
-    pub fn shutdown_took(&self, elapsed: Duration) {
-        self.app.shutdown.with_label_values::<&str>(&[]).set(elapsed.as_secs_f64());
+    pub(super) fn shutdown_took(&self, elapsed: Duration) {
+        self.shutdown.with_label_values::<&str>(&[]).set(elapsed.as_secs_f64());
     }
 }

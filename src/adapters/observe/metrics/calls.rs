@@ -1,11 +1,10 @@
 //! Calls to the systems outside: how the breakers counted them, and what they refused.
 
 use super::exemplars::{Exemplars, Traced};
-use super::families::{CALL, Families};
+use super::families::{CALL, Families, unix_now};
 use super::labels::operations;
-use super::tasks::unix_now;
-use crate::adapters::resilience::breaker::State;
-use crate::adapters::resilience::observer::{Outcome, Rejection, Transition};
+use crate::adapters::resilience::breaker::{BreakerRejection, BreakerState, Transition};
+use crate::adapters::resilience::observer::CallOutcome;
 use crate::core::domain::unavailable::System;
 use prometheus::{GaugeVec, IntCounterVec};
 use std::sync::Arc;
@@ -64,17 +63,17 @@ impl Calls {
     fn start_at_zero(&self, system: System) {
         let name = system.as_str();
         for operation in operations(system) {
-            for outcome in Outcome::ALL {
+            for outcome in CallOutcome::ALL {
                 self.calls.with_label_values(&[name, *operation, outcome.as_str()]);
                 self.durations.start_at_zero(&[name, operation, outcome.as_str()]);
             }
         }
-        for reason in Rejection::ALL {
+        for reason in BreakerRejection::ALL {
             self.rejected.with_label_values(&[name, reason.as_str()]);
             self.would_reject.with_label_values(&[name, reason.as_str()]);
         }
-        for from in State::ALL {
-            for to in State::ALL.into_iter().filter(|to| *to != from) {
+        for from in BreakerState::ALL {
+            for to in BreakerState::ALL.into_iter().filter(|to| *to != from) {
                 self.transitions.with_label_values(&[name, from.label(), to.label()]);
             }
         }
@@ -85,7 +84,7 @@ impl Calls {
         &self,
         system: System,
         operation: &str,
-        outcome: Outcome,
+        outcome: CallOutcome,
         elapsed: Duration,
         trace_id: Option<u128>,
     ) {
@@ -98,16 +97,16 @@ impl Calls {
         self.durations.exemplars()
     }
 
-    pub(super) fn rejected(&self, system: System, reason: Rejection) {
+    pub(super) fn rejected(&self, system: System, reason: BreakerRejection) {
         self.rejected.with_label_values(&[system.as_str(), reason.as_str()]).inc();
     }
 
-    pub(super) fn would_reject(&self, system: System, reason: Rejection) {
+    pub(super) fn would_reject(&self, system: System, reason: BreakerRejection) {
         self.would_reject.with_label_values(&[system.as_str(), reason.as_str()]).inc();
     }
 
-    pub(super) fn moved(&self, transition: &Transition) {
-        let name = transition.system.as_str();
+    pub(super) fn moved(&self, system: System, transition: &Transition) {
+        let name = system.as_str();
         let labels = [name, transition.from.label(), transition.to.label()];
         self.transitions.with_label_values(&labels).inc();
         self.last_transition.with_label_values(&[name]).set(unix_now());

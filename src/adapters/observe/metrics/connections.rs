@@ -1,7 +1,6 @@
 //! The storage's pool as it stands when somebody scrapes. The names are OpenTelemetry's, which calls
 //! them still in development.
 
-use super::Metrics;
 use super::families::Families;
 use crate::adapters::observe::storage_upkeep::{Connections, StorageUpkeep};
 use prometheus::IntGaugeVec;
@@ -33,6 +32,11 @@ impl Pool {
         made
     }
 
+    /// A second store is not watched.
+    pub(super) fn watch(&self, store: Arc<dyn StorageUpkeep>) {
+        let _ = self.store.set(store);
+    }
+
     /// Brings the gauges up to this moment.
     pub(super) fn look(&self) {
         if let Some(store) = self.store.get() {
@@ -45,12 +49,5 @@ impl Pool {
         self.count.with_label_values(&["idle"]).set(whole(idle));
         self.count.with_label_values(&["used"]).set(whole(used));
         self.pending.with_label_values::<&str>(&[]).set(whole(waiting));
-    }
-}
-
-impl Metrics {
-    /// Shows this store's connections at every scrape from now on; a second store is not watched.
-    pub fn watch_connections(&self, store: Arc<dyn StorageUpkeep>) {
-        let _ = self.pool.store.set(store);
     }
 }

@@ -1,6 +1,8 @@
-//! What the core tells, sorted by whom it concerns.
+//! What the core, the adapters and the door tell, sorted by whom it concerns.
 
-use super::Metrics;
+use super::series::Metrics;
+use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
+use crate::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
 use crate::core::ports::events::{Event, Events};
 
 impl Events for Metrics {
@@ -10,22 +12,53 @@ impl Events for Metrics {
             Event::OrderMoved { from, to } => self.orders.moved(from, to),
             Event::Registration { system, result } => self.orders.registered(system, result),
             Event::Reconciled { system, finding } => self.orders.reconciled(system, finding),
-            Event::Idempotency(result) => self.orders.keyed(result),
             Event::Fallback { system, kind, cause } => self.fallbacks.used(system, kind, cause),
-            Event::FallbackFailed { system, kind } => self.fallbacks.failed(system, kind),
             Event::StaleServed { age } => self.fallbacks.stale(age),
-            Event::CacheRead { system, hit } => self.fallbacks.cache_read(system, hit),
-            Event::SharedCacheRead { hit } => self.fallbacks.shared_cache_read(hit),
             Event::TaskStep { kind, outcome } => self.tasks.step(kind, outcome),
             Event::TaskFinished { kind, outcome, age } => self.tasks.finished(kind, outcome, age),
-            Event::TaskPoll => self.tasks.polled(),
-            Event::Exchanged { ref server, method, status, failure, took } => {
-                self.exchanges.ended(server, method, status, failure, took);
-            }
-            Event::Misconfigured { .. } => self.app.error("provider_misconfigured"),
             Event::Review { .. } => self.app.error("task_review"),
             Event::LateTruth { .. } => self.app.error("late_payment"),
-            Event::KeysUnusable => self.app.error("keys_unusable"),
         }
+    }
+}
+
+impl AdapterEvents for Metrics {
+    fn tell(&self, event: &AdapterEvent) {
+        match *event {
+            AdapterEvent::Exchanged { ref server, method, status, failure, took } => {
+                self.exchanges.ended(server, method, status, failure, took);
+            }
+            AdapterEvent::CacheRead { system, hit } => self.fallbacks.cache_read(system, hit),
+            AdapterEvent::SharedCacheRead { hit } => self.fallbacks.shared_cache_read(hit),
+            AdapterEvent::FellBackToCache { system, cause } => {
+                self.fallbacks.cache_used(system, cause);
+            }
+            AdapterEvent::NothingCached { system } => self.fallbacks.nothing_cached(system),
+            AdapterEvent::Misconfigured { .. } => self.app.error("provider_misconfigured"),
+            AdapterEvent::TaskPoll => self.tasks.polled(),
+            AdapterEvent::Idempotency(result) => self.orders.keyed(result),
+            AdapterEvent::KeysUnusable => self.app.error("keys_unusable"),
+        }
+    }
+}
+
+impl Traffic for Metrics {
+    fn began(&self, method: &'static str) {
+        self.http.began(method);
+    }
+
+    fn ended(&self, request: &ServedRequest<'_>) {
+        self.http.ended(request);
+        if let Some(code) = request.code {
+            self.app.error(code);
+        }
+    }
+
+    fn shed(&self, reason: ShedReason) {
+        self.http.shed(reason);
+    }
+
+    fn checked(&self, check: &'static str, ready: bool) {
+        self.http.checked(check, ready);
     }
 }

@@ -1,6 +1,5 @@
 //! HTTP exchanges with the partners, each attempt for itself, under OpenTelemetry's names.
 
-use super::Metrics;
 use super::families::{CALL, Families};
 use prometheus::HistogramVec;
 use std::time::Duration;
@@ -18,7 +17,7 @@ impl Exchanges {
         ))
     }
 
-    fn start_at_zero(&self, server: &str, method: &str) {
+    pub(super) fn start_at_zero(&self, server: &str, method: &str) {
         self.0.with_label_values(&[server, method, "200", ""]);
     }
 
@@ -35,15 +34,5 @@ impl Exchanges {
         let refused = status.is_some_and(|status| status >= 400);
         let error = failure.unwrap_or(if refused { &code } else { "" });
         self.0.with_label_values(&[server, method, &code, error]).observe(took.as_secs_f64());
-    }
-}
-
-impl Metrics {
-    /// A partner that is asked by these methods: the durations of its good answers exist before the
-    /// first. Those of failures begin with the first of their kind.
-    pub fn declare_server(&self, server: &str, methods: &[&str]) {
-        for method in methods {
-            self.exchanges.start_at_zero(server, method);
-        }
     }
 }

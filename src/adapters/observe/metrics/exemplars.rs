@@ -1,8 +1,7 @@
 //! Exemplars: with each bucket of a histogram the trace of the latest request that fell into it, so
 //! that a dashboard leads from a slow second to what was slow. As many as there are buckets, no more.
 
-use super::families::Families;
-use super::tasks::unix_now;
+use super::families::{Families, unix_now};
 use prometheus::HistogramVec;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

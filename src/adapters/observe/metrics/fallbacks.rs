@@ -1,14 +1,14 @@
 //! What was done instead when a system did not answer, and what its cache spared it.
 
 use super::families::{AGE, Families};
-use super::labels::{CAUSES, Label, fallbacks};
+use super::labels::{CACHED, CAUSES, Label, fallbacks};
 use crate::core::domain::unavailable::{Cause, System};
 use crate::core::ports::events::FallbackKind;
 use prometheus::{HistogramVec, IntCounterVec};
 use std::time::Duration;
 
 /// The one system whose answers are kept.
-const CACHED: System = System::Catalog;
+const WITH_CACHE: System = System::Catalog;
 
 /// What its cache is called where instances share it.
 const SHARED: &str = "catalog_shared";
@@ -43,12 +43,12 @@ impl Fallbacks {
             ),
             cache_hits: families.counter(
                 "cache_hits_total",
-                "LoadOptions that found what they wanted",
+                "Reads that found what they wanted",
                 &["cache"],
             ),
             cache_misses: families.counter(
                 "cache_misses_total",
-                "LoadOptions that had to look further",
+                "Reads that had to look further",
                 &["cache"],
             ),
         };
@@ -57,17 +57,16 @@ impl Fallbacks {
     }
 
     fn start_at_zero(&self) {
-        self.stale_age.with_label_values(&[CACHED.as_str()]);
-        for cache in [CACHED.as_str(), SHARED] {
+        self.stale_age.with_label_values(&[WITH_CACHE.as_str()]);
+        for cache in [WITH_CACHE.as_str(), SHARED] {
             self.cache_hits.with_label_values(&[cache]);
             self.cache_misses.with_label_values(&[cache]);
         }
         for system in System::ALL {
             for kind in fallbacks(system) {
-                self.failed.with_label_values(&[system.as_str(), kind.word()]);
-                for cause in CAUSES.into_iter().filter(|cause| can_lead_to(*kind, *cause)) {
-                    let labels = [system.as_str(), kind.word(), cause.as_str()];
-                    self.used.with_label_values(&labels);
+                self.failed.with_label_values(&[system.as_str(), kind]);
+                for cause in CAUSES.into_iter().filter(|cause| can_lead_to(kind, *cause)) {
+                    self.used.with_label_values(&[system.as_str(), kind, cause.as_str()]);
                 }
             }
         }
@@ -78,12 +77,16 @@ impl Fallbacks {
         self.used.with_label_values(&labels).inc();
     }
 
-    pub(super) fn failed(&self, system: System, kind: FallbackKind) {
-        self.failed.with_label_values(&[system.as_str(), kind.word()]).inc();
+    pub(super) fn cache_used(&self, system: System, cause: Cause) {
+        self.used.with_label_values(&[system.as_str(), CACHED, cause.as_str()]).inc();
+    }
+
+    pub(super) fn nothing_cached(&self, system: System) {
+        self.failed.with_label_values(&[system.as_str(), CACHED]).inc();
     }
 
     pub(super) fn stale(&self, age: Duration) {
-        self.stale_age.with_label_values(&[CACHED.as_str()]).observe(age.as_secs_f64());
+        self.stale_age.with_label_values(&[WITH_CACHE.as_str()]).observe(age.as_secs_f64());
     }
 
     pub(super) fn cache_read(&self, system: System, hit: bool) {
@@ -101,9 +104,6 @@ impl Fallbacks {
 }
 
 /// Going to another provider is only for what certainly had no effect.
-const fn can_lead_to(kind: FallbackKind, cause: Cause) -> bool {
-    match kind {
-        FallbackKind::Failover => matches!(cause, Cause::NotExecuted(_)),
-        FallbackKind::Cached | FallbackKind::Default | FallbackKind::Queued => true,
-    }
+fn can_lead_to(kind: &str, cause: Cause) -> bool {
+    kind != FallbackKind::Failover.word() || matches!(cause, Cause::NotExecuted(_))
 }

@@ -1,10 +1,11 @@
 //! How a family of series is made: a name, what it counts, its labels. A bad or doubled name is a
-//! fault of this code, found by the first test that builds `Metrics`.
+//! mistake in this code, found by the first test that builds `Metrics`.
 
 use prometheus::core::Collector;
 use prometheus::{
     CounterVec, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry,
 };
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Durations of requests, in seconds, with an edge on every objective (0.5 s and 2.5 s).
 pub(super) const HTTP: &[f64] =
@@ -26,6 +27,11 @@ pub(super) const AGE: &[f64] =
 
 /// Order totals, in roubles.
 pub(super) const AMOUNT: &[f64] = &[100.0, 500.0, 1000.0, 5000.0, 10000.0, 50000.0, 100000.0];
+
+/// A moment as Prometheus tells it: seconds since 1970.
+pub(super) fn unix_now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
 
 /// Makes families and registers each at once.
 #[derive(Debug)]

@@ -1,13 +1,8 @@
-//! What the guards tell as it happens. Beside the calls themselves (their own file): places in the
+//! What the guards tell as it happens, beside the calls themselves (their own file): permits of the
 //! bulkheads, and retries.
 
-use super::Metrics;
 use super::families::{Families, WAIT};
-use super::labels::DeadlineStage;
-use crate::adapters::resilience::deadline::{LEAST, MARGIN};
-use crate::adapters::resilience::observer::{
-    BulkheadRejection, Observer, Outcome, Rejection, RetryOutcome, Transition,
-};
+use crate::adapters::resilience::observer::{BulkheadRejection, RetryOutcome};
 use crate::core::domain::unavailable::System;
 use prometheus::{HistogramVec, IntCounterVec};
 use std::time::Duration;
@@ -66,58 +61,20 @@ impl Guards {
         self.rejected.with_label_values(&[name]);
         self.budget_exhausted.with_label_values(&[name]);
     }
-}
 
-impl Observer for Metrics {
-    fn called(
-        &self,
-        system: System,
-        operation: &'static str,
-        outcome: Outcome,
-        elapsed: Duration,
-        trace_id: Option<u128>,
-    ) {
-        self.calls.ended(system, operation, outcome, elapsed, trace_id);
-        if outcome == Outcome::Ignored {
-            self.http.deadline_passed(stage_after(elapsed));
-        }
+    pub(super) fn waited(&self, system: System, waited: Duration) {
+        self.waits.with_label_values(&[system.as_str()]).observe(waited.as_secs_f64());
     }
 
-    fn rejected(&self, system: System, reason: Rejection) {
-        self.calls.rejected(system, reason);
+    pub(super) fn rejected(&self, system: System, reason: BulkheadRejection) {
+        self.rejected.with_label_values(&[system.as_str()]).inc();
+        self.rejections.with_label_values(&[system.as_str(), reason.as_str()]).inc();
     }
 
-    fn would_reject(&self, system: System, reason: Rejection) {
-        self.calls.would_reject(system, reason);
-    }
-
-    fn transition(&self, transition: &Transition) {
-        self.calls.moved(transition);
-        self.watch.heard(transition);
-    }
-
-    fn bulkhead_waited(&self, system: System, waited: Duration) {
-        let waits = &self.guards.waits;
-        waits.with_label_values(&[system.as_str()]).observe(waited.as_secs_f64());
-    }
-
-    fn bulkhead_rejected(&self, system: System, reason: BulkheadRejection) {
-        let (guards, name) = (&self.guards, system.as_str());
-        guards.rejected.with_label_values(&[name]).inc();
-        guards.rejections.with_label_values(&[name, reason.as_str()]).inc();
-    }
-
-    fn retried(&self, system: System, outcome: RetryOutcome) {
-        let (guards, name) = (&self.guards, system.as_str());
-        guards.retries.with_label_values(&[name, outcome.as_str()]).inc();
+    pub(super) fn retried(&self, system: System, outcome: RetryOutcome) {
+        self.retries.with_label_values(&[system.as_str(), outcome.as_str()]).inc();
         if outcome == RetryOutcome::Budget {
-            guards.budget_exhausted.with_label_values(&[name]).inc();
+            self.budget_exhausted.with_label_values(&[system.as_str()]).inc();
         }
     }
-}
-
-/// A call is ignored when the caller's deadline ended it. One that was begun had at least this much
-/// time, so what ended earlier was never begun.
-fn stage_after(elapsed: Duration) -> DeadlineStage {
-    if elapsed < LEAST - MARGIN { DeadlineStage::BeforeCall } else { DeadlineStage::InCall }
 }

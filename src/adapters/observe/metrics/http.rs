@@ -1,13 +1,12 @@
 //! What comes in at the door: how many requests, how long they took, how they ended.
 
-use super::Metrics;
 use super::exemplars::{Exemplars, Traced};
 use super::families::{Families, HTTP};
 use super::labels::{
     DeadlineStage, HTTP_METHODS, INBOUND, Label, PRIORITY, STATUS_CLASSES, UNMATCHED, http_method,
     status_class,
 };
-use crate::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
+use crate::adapters::observe::traffic::{ServedRequest, ShedReason};
 use crate::core::domain::unavailable::System;
 use prometheus::{IntCounterVec, IntGaugeVec};
 use std::sync::Arc;
@@ -18,7 +17,6 @@ pub(super) struct Http {
     active: IntGaugeVec,
     requests: IntCounterVec,
     shed: IntCounterVec,
-    limit: IntGaugeVec,
     ready: IntGaugeVec,
     deadline: IntCounterVec,
 }
@@ -47,11 +45,6 @@ impl Http {
                 "load_shed_total",
                 "Requests refused at the door",
                 &["scope", "priority", "reason"],
-            ),
-            limit: families.gauge(
-                "concurrency_limit",
-                "Requests that may be served at the same time",
-                &["scope"],
             ),
             ready: families.gauge(
                 "app_ready",
@@ -88,64 +81,50 @@ impl Http {
         }
     }
 
+    /// Of failures the durations begin with the first of their kind.
+    pub(super) fn declare(&self, method: &str, route: &str, successes: &[u16]) {
+        let method = http_method(method);
+        for class in STATUS_CLASSES {
+            self.requests.with_label_values(&[method, route, class]);
+        }
+        for status in successes {
+            self.durations.start_at_zero(&[method, route, &status.to_string(), ""]);
+        }
+    }
+
     pub(super) fn exemplars(&self) -> Arc<Exemplars> {
         self.durations.exemplars()
     }
 
+    pub(super) fn began(&self, method: &str) {
+        self.active.with_label_values(&[http_method(method)]).inc();
+    }
+
+    pub(super) fn ended(&self, request: &ServedRequest<'_>) {
+        let method = http_method(request.method);
+        let route = request.route.unwrap_or(UNMATCHED);
+        let status = request.status.to_string();
+        let error_type = if request.status >= 500 { status.as_str() } else { "" };
+        self.active.with_label_values(&[method]).dec();
+        let (labels, took) = ([method, route, &status, error_type], request.took.as_secs_f64());
+        let trace_id = u128::from_str_radix(request.trace_id, 16).ok();
+        self.durations.observe(&labels, took, trace_id);
+        let class = status_class(request.status);
+        self.requests.with_label_values(&[method, route, class]).inc();
+    }
+
+    pub(super) fn shed(&self, reason: ShedReason) {
+        self.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]).inc();
+        if reason == ShedReason::Deadline {
+            self.deadline_passed(DeadlineStage::Admission);
+        }
+    }
+
+    pub(super) fn checked(&self, check: &str, ready: bool) {
+        self.ready.with_label_values(&[check]).set(i64::from(ready));
+    }
+
     pub(super) fn deadline_passed(&self, stage: DeadlineStage) {
         self.deadline.with_label_values(&[stage.word()]).inc();
-    }
-}
-
-impl Metrics {
-    /// A route that is served: its counters exist before its first request, and the durations of
-    /// its successes. Those of failures begin with the first of their kind.
-    pub fn declare_route(&self, method: &str, route: &str, successes: &[u16]) {
-        let method = http_method(method);
-        for class in STATUS_CLASSES {
-            self.http.requests.with_label_values(&[method, route, class]);
-        }
-        for status in successes {
-            self.http.durations.start_at_zero(&[method, route, &status.to_string(), ""]);
-        }
-    }
-
-    /// `MAX_INFLIGHT_REQUESTS`.
-    pub fn concurrency_limit(&self, limit: usize) {
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.http.limit.with_label_values(&[INBOUND]).set(limit);
-    }
-}
-
-impl Traffic for Metrics {
-    fn began(&self, method: &'static str) {
-        self.http.active.with_label_values(&[http_method(method)]).inc();
-    }
-
-    fn ended(&self, exchange: &ServedRequest<'_>) {
-        let method = http_method(exchange.method);
-        let route = exchange.route.unwrap_or(UNMATCHED);
-        let status = exchange.status.to_string();
-        let error_type = if exchange.status >= 500 { status.as_str() } else { "" };
-        self.http.active.with_label_values(&[method]).dec();
-        let (labels, took) = ([method, route, &status, error_type], exchange.took.as_secs_f64());
-        let trace_id = u128::from_str_radix(exchange.trace_id, 16).ok();
-        self.http.durations.observe(&labels, took, trace_id);
-        let class = status_class(exchange.status);
-        self.http.requests.with_label_values(&[method, route, class]).inc();
-        if let Some(code) = exchange.code {
-            self.app.error(code);
-        }
-    }
-
-    fn shed(&self, reason: ShedReason) {
-        self.http.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]).inc();
-        if reason == ShedReason::Deadline {
-            self.http.deadline_passed(DeadlineStage::Admission);
-        }
-    }
-
-    fn checked(&self, check: &'static str, ready: bool) {
-        self.http.ready.with_label_values(&[check]).set(i64::from(ready));
     }
 }

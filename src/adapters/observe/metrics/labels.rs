@@ -1,12 +1,11 @@
 //! The closed sets of label values. What is counted under a word that stands here has its series
 //! from the start, at zero; docs/metrics.md lists the same words and a test holds the two together.
 
+use crate::adapters::observe::adapter_events::IdempotencyResult;
 use crate::adapters::observe::traffic::ShedReason;
 use crate::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
 use crate::core::payment::task::TaskState;
-use crate::core::ports::events::{
-    FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult, StepOutcome,
-};
+use crate::core::ports::events::{FallbackKind, ReconcileFinding, RegistrationResult, StepOutcome};
 
 /// A label whose values are known beforehand.
 pub trait Label: Copy + 'static {
@@ -49,7 +48,7 @@ pub enum ErrorType {
     Integration,
     /// Ours: storage, overload, time.
     Technical,
-    /// A fault in this code.
+    /// A mistake in this code.
     Unexpected,
 }
 
@@ -70,7 +69,7 @@ closed_set!(ErrorType {
     Unexpected => "unexpected",
 });
 closed_set!(FallbackKind {
-    Cached => "cached", Default => "default", Queued => "queued", Failover => "failover",
+    Default => "default", Queued => "queued", Failover => "failover",
 });
 closed_set!(RegistrationResult {
     Registered => "registered", Queued => "queued", Declined => "declined", Failed => "failed",
@@ -119,13 +118,18 @@ pub const fn operations(system: System) -> &'static [&'static str] {
     }
 }
 
+/// The fallback that is an adapter's own: what the partner said last.
+pub const CACHED: &str = "cached";
+
 /// What is done instead when a partner does not answer.
 #[must_use]
-pub const fn fallbacks(system: System) -> &'static [FallbackKind] {
+pub fn fallbacks(system: System) -> Vec<&'static str> {
     match system {
-        System::Sber | System::OdnaKassa => &[FallbackKind::Queued, FallbackKind::Failover],
-        System::Catalog => &[FallbackKind::Cached],
-        System::Recommendations => &[FallbackKind::Default],
+        System::Sber | System::OdnaKassa => {
+            vec![FallbackKind::Queued.word(), FallbackKind::Failover.word()]
+        }
+        System::Catalog => vec![CACHED],
+        System::Recommendations => vec![FallbackKind::Default.word()],
     }
 }
 

@@ -6,7 +6,8 @@ use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType};
 use std::fmt::{self, Display, Write};
 use std::sync::Arc;
 
-pub(super) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// What [`Metrics::render_openmetrics`](super::Metrics::render_openmetrics) returns.
+pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The units of this service. One is told of a family only when it is the last word of its name.
 const UNITS: [&str; 4] = ["seconds", "bytes", "ratio", "rub"];

@@ -1,14 +1,13 @@
 //! Tasks: what became of their runs, and how many wait. The latter is asked of the storage at most
 //! once per scrape interval, however many scrapers come.
 
-use super::Metrics;
-use super::families::{AGE, Families};
+use super::families::{AGE, Families, unix_now};
 use super::labels::{Label, task_endings};
 use crate::adapters::observe::storage_upkeep::{StorageUpkeep, TaskStat};
 use crate::core::payment::task::{TaskKind, TaskState};
 use crate::core::ports::events::StepOutcome;
 use prometheus::{Gauge, GaugeVec, HistogramVec, IntCounterVec, IntGaugeVec};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
@@ -17,6 +16,10 @@ const REFRESH: Duration = Duration::from_secs(5);
 
 /// A scrape must not hang because the database does.
 const LONGEST_QUERY: Duration = Duration::from_secs(2);
+
+/// The storage did not tell how many tasks there are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NoStats;
 
 #[derive(Debug)]
 pub(super) struct Tasks {
@@ -103,38 +106,40 @@ impl Tasks {
     pub(super) fn polled(&self) {
         self.last_poll.set(unix_now());
     }
-}
 
-impl Metrics {
-    /// Call before [`Metrics::render`]. Never waits for another's query, nor longer than two seconds
-    /// for its own; when the storage does not answer the last numbers stay, and that is counted.
-    pub async fn refresh_tasks(&self, storage: &dyn StorageUpkeep) {
-        let Ok(mut asked) = self.tasks.asked.try_lock() else { return };
+    /// Asks the storage how many tasks wait, unless it was asked lately or is being asked.
+    ///
+    /// # Errors
+    /// The storage did not answer; the last numbers stay.
+    pub(super) async fn refresh(&self, storage: &dyn StorageUpkeep) -> Result<(), NoStats> {
+        let Ok(mut asked) = self.asked.try_lock() else { return Ok(()) };
         if asked.is_some_and(|moment| moment.elapsed() < REFRESH) {
-            return;
+            return Ok(());
         }
-        match timeout(LONGEST_QUERY, storage.task_stats()).await {
-            Ok(Ok(stats)) => self.tasks.show(&stats),
-            Ok(Err(_)) | Err(_) => self.app.error("task_stats_failed"),
-        }
+        let stats = timeout(LONGEST_QUERY, storage.task_stats()).await;
         *asked = Some(Instant::now());
+        match stats {
+            Ok(Ok(stats)) => self.show(&stats),
+            Ok(Err(_)) | Err(_) => return Err(NoStats),
+        }
+        Ok(())
     }
-}
-
-pub(super) fn unix_now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::observe::metrics::BuildInfo;
+    use prometheus::{Registry, TextEncoder};
 
     #[test]
     fn what_no_longer_waits_is_shown_as_nothing() {
-        let metrics = Metrics::new(BuildInfo::CURRENT);
-        let shown = |line: &str| metrics.render().lines().any(|shown| shown == line);
-        metrics.tasks.show(&[TaskStat {
+        let registry = Registry::new();
+        let tasks = Tasks::new(&Families(&registry));
+        let shown = |line: &str| {
+            let page = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+            page.lines().any(|shown| shown == line)
+        };
+        tasks.show(&[TaskStat {
             kind: TaskKind::RegisterPayment,
             state: TaskState::Queued,
             count: 7,
@@ -142,7 +147,7 @@ mod tests {
         }]);
         assert!(shown(r#"tasks{kind="register_payment",status="queued"} 7"#));
         assert!(shown(r#"task_oldest_due_age_seconds{kind="register_payment"} 1.5"#));
-        metrics.tasks.show(&[]);
+        tasks.show(&[]);
         assert!(shown(r#"tasks{kind="register_payment",status="queued"} 0"#));
         assert!(shown(r#"task_oldest_due_age_seconds{kind="register_payment"} 0"#));
     }

@@ -1,12 +1,13 @@
 //! What is read when somebody scrapes: the guards and the health probes as they stand at that
 //! moment. A breaker is lazy, so a gauge written at its last change could be an hour wrong.
 
-use super::Metrics;
 use super::families::Families;
+use super::labels::INBOUND;
 use crate::adapters::observe::systems::{Probed, SystemHealth};
-use crate::adapters::resilience::breaker::{Breaker, Mode, Snapshot, State};
-use crate::adapters::resilience::observer::Transition;
-use crate::adapters::resilience::semaphore::Semaphore;
+use crate::adapters::resilience::breaker::{
+    Breaker, BreakerMode, BreakerSnapshot, BreakerState, Transition,
+};
+use crate::adapters::resilience::semaphore::{BulkheadSnapshot, Semaphore};
 use crate::core::domain::unavailable::System;
 use prometheus::{CounterVec, GaugeVec, IntGaugeVec};
 use std::fmt;
@@ -41,6 +42,7 @@ struct Gauges {
     window_slow_ratio: GaugeVec,
     open_seconds: CounterVec,
     probe_due: IntGaugeVec,
+    concurrency_limit: IntGaugeVec,
     limit: IntGaugeVec,
     in_flight: IntGaugeVec,
     queue_depth: IntGaugeVec,
@@ -51,7 +53,7 @@ struct Gauges {
 /// How long a breaker has been open.
 #[derive(Debug, Default)]
 struct OpenTime {
-    generation: u32,
+    generation: u64,
     before: Duration,
     since: Option<Instant>,
 }
@@ -64,7 +66,7 @@ impl OpenTime {
         }
         self.generation = transition.generation;
         self.before = self.total();
-        self.since = (transition.to == State::Open).then(Instant::now);
+        self.since = (transition.to == BreakerState::Open).then(Instant::now);
     }
 
     fn total(&self) -> Duration {
@@ -109,6 +111,12 @@ impl Watched {
                 "circuit_breaker_probe_due",
                 "Open, and the next call will probe: 0 or 1",
             ),
+            concurrency_limit: families.gauge(
+                "concurrency_limit",
+                "What may run at the same time: requests inbound; of a system, the calls that it \
+                 seems to bear, obeyed or not",
+                &["scope"],
+            ),
             limit: by_system("bulkhead_limit", "Calls that may run at the same time"),
             in_flight: by_system("bulkhead_in_flight", "Calls that run"),
             queue_depth: by_system("bulkhead_queue_depth", "Callers that wait for a place"),
@@ -121,6 +129,9 @@ impl Watched {
                 "How old the last health probe is; NaN before the first",
             ),
         };
+        for scope in [INBOUND].into_iter().chain(System::ALL.map(System::as_str)) {
+            gauges.concurrency_limit.with_label_values(&[scope]);
+        }
         Self { gauges, subjects: Mutex::default() }
     }
 
@@ -128,8 +139,20 @@ impl Watched {
         self.subjects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn heard(&self, transition: &Transition) {
-        self.subjects().open_time(transition.system).hear(transition);
+    pub(super) fn inflight_limit(&self, limit: usize) {
+        self.gauges.concurrency_limit.with_label_values(&[INBOUND]).set(whole(limit));
+    }
+
+    pub(super) fn guards(&self, breaker: Arc<Breaker>, semaphore: Arc<Semaphore>) {
+        self.subjects().guards.push((breaker, semaphore));
+    }
+
+    pub(super) fn health(&self, health: Arc<dyn SystemHealth>) {
+        self.subjects().health.push(health);
+    }
+
+    pub(super) fn heard(&self, system: System, transition: &Transition) {
+        self.subjects().open_time(system).hear(transition);
     }
 
     /// Brings the gauges up to this moment.
@@ -138,7 +161,7 @@ impl Watched {
         for (breaker, semaphore) in &subjects.guards {
             let name = breaker.system().as_str();
             self.gauges.show_breaker(name, &breaker.snapshot());
-            self.gauges.show_bulkhead(name, semaphore);
+            self.gauges.show_bulkhead(name, &semaphore.snapshot());
         }
         for health in &subjects.health {
             self.gauges.show_health(health.system().as_str(), health.look());
@@ -159,35 +182,37 @@ impl Subjects {
 }
 
 impl Gauges {
-    fn show_breaker(&self, name: &str, breaker: &Snapshot) {
+    fn show_breaker(&self, name: &str, breaker: &BreakerSnapshot) {
         self.state.with_label_values(&[name]).set(match breaker.state {
-            State::Closed => 0,
-            State::Open => 1,
-            State::HalfOpen => 2,
+            BreakerState::Closed => 0,
+            BreakerState::Open => 1,
+            BreakerState::HalfOpen => 2,
         });
         let doing = match breaker.mode {
-            Mode::Off => "disabled",
-            Mode::ForcedOpen | Mode::ForcedClosed => breaker.mode.as_str(),
-            Mode::DryRun | Mode::Enforce => breaker.state.label(),
+            BreakerMode::Off => "disabled",
+            BreakerMode::ForcedOpen | BreakerMode::ForcedClosed => breaker.mode.as_str(),
+            BreakerMode::DryRun | BreakerMode::Enforce => breaker.state.label(),
         };
         for state in BREAKER_STATES {
             self.state_info.with_label_values(&[name, state]).set(i64::from(state == doing));
         }
-        for mode in Mode::ALL {
+        for mode in BreakerMode::ALL {
             let labels = [name, mode.as_str()];
             self.mode.with_label_values(&labels).set(i64::from(mode == breaker.mode));
         }
-        self.window_calls.with_label_values(&[name]).set(whole(breaker.calls));
-        let share = |rate: Option<f64>| rate.unwrap_or(f64::NAN);
-        self.window_failure_ratio.with_label_values(&[name]).set(share(breaker.failure_rate));
-        self.window_slow_ratio.with_label_values(&[name]).set(share(breaker.slow_rate));
+        let window = breaker.window;
+        self.window_calls.with_label_values(&[name]).set(whole(window.calls));
+        let told = |share: f64| if breaker.decidable { share } else { f64::NAN };
+        self.window_failure_ratio.with_label_values(&[name]).set(told(window.failure_rate()));
+        self.window_slow_ratio.with_label_values(&[name]).set(told(window.slow_rate()));
         self.probe_due.with_label_values(&[name]).set(i64::from(breaker.probe_due));
     }
 
-    fn show_bulkhead(&self, name: &str, semaphore: &Semaphore) {
-        self.limit.with_label_values(&[name]).set(whole(semaphore.limit()));
-        self.in_flight.with_label_values(&[name]).set(whole(semaphore.in_flight()));
-        self.queue_depth.with_label_values(&[name]).set(whole(semaphore.waiting()));
+    fn show_bulkhead(&self, name: &str, bulkhead: &BulkheadSnapshot) {
+        self.concurrency_limit.with_label_values(&[name]).set(whole(bulkhead.found_limit));
+        self.limit.with_label_values(&[name]).set(whole(bulkhead.limit));
+        self.in_flight.with_label_values(&[name]).set(whole(bulkhead.in_flight));
+        self.queue_depth.with_label_values(&[name]).set(whole(bulkhead.waiting));
     }
 
     fn show_health(&self, name: &str, probed: Probed) {
@@ -204,18 +229,6 @@ impl Gauges {
 
 fn whole(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
-}
-
-impl Metrics {
-    /// Shows these guards at every scrape from now on.
-    pub fn watch(&self, breaker: Arc<Breaker>, semaphore: Arc<Semaphore>) {
-        self.watch.subjects().guards.push((breaker, semaphore));
-    }
-
-    /// Shows what these probes last saw at every scrape from now on.
-    pub fn watch_health(&self, health: Arc<dyn SystemHealth>) {
-        self.watch.subjects().health.push(health);
-    }
 }
 
 impl fmt::Debug for Watched {

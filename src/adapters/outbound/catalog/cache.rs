@@ -3,14 +3,12 @@
 //! instances share a cache, the memory stands before it, and an answer that another instance heard
 //! is as old here as it is there.
 
+use super::entry::Entry;
 use super::shared::Shared;
-use super::single_flight::Flights;
+use super::single_flight::SingleFlight;
 use crate::core::domain::ids::ProductId;
-use crate::core::domain::timestamp::Timestamp;
-use crate::core::ports::catalog::{Offer, Product};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheConfig {
@@ -32,38 +30,6 @@ impl Default for CacheConfig {
     }
 }
 
-/// An answer of the catalog.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) product: Product,
-    pub(super) as_of: Timestamp,
-    /// How old it was when we got it, and since when we have it on the clock that nobody sets.
-    age_then: Duration,
-    since: Instant,
-}
-
-impl Entry {
-    /// An answer to ourselves.
-    pub(super) fn new(product: Product, as_of: Timestamp) -> Self {
-        Self::aged(product, as_of, Duration::ZERO)
-    }
-
-    /// An answer that somebody else heard a while ago.
-    pub(super) fn aged(product: Product, as_of: Timestamp, age: Duration) -> Self {
-        Self { product, as_of, age_then: age, since: Instant::now() }
-    }
-
-    pub(super) fn age(&self) -> Duration {
-        self.age_then.saturating_add(self.since.elapsed())
-    }
-
-    /// As the core wants it.
-    pub(super) fn offer(&self, stale: bool) -> Offer {
-        let (product, as_of) = (self.product.clone(), self.as_of);
-        Offer { product, as_of, age: self.age(), stale }
-    }
-}
-
 type Memory = moka::future::Cache<ProductId, Arc<Entry>>;
 
 #[derive(Debug)]
@@ -71,7 +37,7 @@ pub(super) struct Cache {
     memory: Memory,
     shared: Option<Arc<Shared>>,
     /// Readers who miss together look once into the shared cache.
-    looks: Flights<Option<Arc<Entry>>>,
+    looks: SingleFlight<Option<Arc<Entry>>>,
     config: CacheConfig,
 }
 
@@ -82,7 +48,7 @@ impl Cache {
             // Only for the memory: what may be served is decided by the entry's age.
             .time_to_live(config.max_stale)
             .build();
-        Self { memory, shared: shared.map(Arc::new), looks: Flights::new(), config }
+        Self { memory, shared: shared.map(Arc::new), looks: SingleFlight::new(), config }
     }
 
     /// What may be said without asking the catalog, by memory or by the shared cache.

@@ -2,19 +2,21 @@
 //! while, and served old, and marked as such, only when the catalog cannot answer.
 
 mod cache;
-mod classify;
+mod entry;
 mod shared;
 mod single_flight;
 mod wire;
 
 pub use cache::CacheConfig;
 
+use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use crate::adapters::outbound::alarm::ConfigAlarm;
 use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::outbound::log_throttle::LogThrottle;
+use crate::adapters::outbound::read_answer::{self, ReadRefusal};
 use crate::adapters::outbound::remote_cache::RemoteCacheConfig;
-use crate::adapters::outbound::sampler::Sampler;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
-use crate::adapters::resilience::clock::Clock;
+use crate::adapters::resilience::clock::MonotonicClock;
 use crate::adapters::resilience::deadline::{CallTimeout, MARGIN};
 use crate::adapters::resilience::guards::{GuardConfig, Guards};
 use crate::adapters::resilience::observer::Observer;
@@ -28,23 +30,25 @@ use crate::core::ports::call::Call;
 use crate::core::ports::catalog::{
     CatalogError, CatalogPort, CatalogUnavailableError, Offer, Product,
 };
-use crate::core::ports::clock::Clock as WallClock;
+use crate::core::ports::clock::Clock;
 use crate::core::ports::deadline::Deadline;
-use crate::core::ports::events::{Event, Events, FallbackKind};
 use crate::core::ports::trace::TraceParent;
-use cache::{Cache, Entry};
-use classify::Refusal;
+use cache::Cache;
+use entry::Entry;
 use shared::Shared;
-use single_flight::Flights;
+use single_flight::SingleFlight;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::{Instrument, Span, instrument};
+
+/// So often the log is told of each cause for which an old answer is served.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// No attempt begins later than this after the first one: a reader waits.
 const RETRY_WINDOW: Duration = Duration::from_secs(5);
 
 /// How a question ends, for everyone who shares it.
-type Answer = Result<Arc<Entry>, Failed<Refusal>>;
+type Answer = Result<Arc<Entry>, Failed<ReadRefusal>>;
 
 #[derive(Debug, Clone)]
 pub struct CatalogConfig {
@@ -71,6 +75,7 @@ impl CatalogConfig {
                     max_concurrent: 100,
                     max_queue: 0,
                     max_wait: Duration::ZERO,
+                    ..BulkheadConfig::default()
                 },
                 breaker: BreakerConfig {
                     min_requests: 20,
@@ -95,10 +100,10 @@ impl CatalogConfig {
 #[derive(Debug)]
 pub struct CatalogAdapter {
     source: Arc<Source>,
-    flights: Flights<Answer>,
-    events: Arc<dyn Events>,
+    questions: SingleFlight<Answer>,
+    events: Arc<dyn AdapterEvents>,
     alarm: ConfigAlarm,
-    fallback_log: Sampler,
+    fallback_log: LogThrottle<Cause>,
 }
 
 /// What a question needs; it may outlive the caller who began it.
@@ -111,7 +116,7 @@ struct Source {
     call_timeout: CallTimeout,
     retry: Retry,
     cache: Cache,
-    wall_clock: Arc<dyn WallClock>,
+    wall_clock: Arc<dyn Clock>,
 }
 
 impl CatalogAdapter {
@@ -119,10 +124,10 @@ impl CatalogAdapter {
     /// Guards that cannot be, or a client without TLS roots.
     pub fn new(
         config: CatalogConfig,
-        clock: Clock,
-        wall_clock: Arc<dyn WallClock>,
+        clock: MonotonicClock,
+        wall_clock: Arc<dyn Clock>,
         observer: Arc<dyn Observer>,
-        events: Arc<dyn Events>,
+        events: Arc<dyn AdapterEvents>,
     ) -> Result<Self, BuildError> {
         let system = System::Catalog;
         let Guards { breaker, semaphore, call_timeout, retry } =
@@ -143,10 +148,10 @@ impl CatalogAdapter {
         };
         Ok(Self {
             source: Arc::new(source),
-            flights: Flights::new(),
+            questions: SingleFlight::new(),
             alarm: ConfigAlarm::new(system, Arc::clone(&events)),
             events,
-            fallback_log: Sampler::default(),
+            fallback_log: LogThrottle::new(LOG_INTERVAL),
         })
     }
 
@@ -174,7 +179,8 @@ impl CatalogPort for CatalogAdapter {
         call: &Call,
     ) -> Result<Offer, CatalogError> {
         let fresh = self.source.cache.fresh(id).await;
-        self.events.record(&Event::CacheRead { system: System::Catalog, hit: fresh.is_some() });
+        let (system, hit) = (System::Catalog, fresh.is_some());
+        self.events.tell(&AdapterEvent::CacheRead { system, hit });
         if let Some(entry) = fresh {
             return Ok(entry.offer(false));
         }
@@ -182,9 +188,9 @@ impl CatalogPort for CatalogAdapter {
         let answer = async { self.question(id, call).await };
         match CallTimeout::new(Duration::MAX).cap(call.deadline, answer).await {
             Ok(entry) => Ok(entry.offer(false)),
-            Err(Failed::Answered(Refusal::NotFound)) => Err(CatalogError::NotFound),
-            Err(Failed::Answered(Refusal::Refused)) => Err(self.refused()),
-            Err(Failed::NoAnswer(silence)) => self.fall_back(id, silence).await,
+            Err(Failed::Answered(ReadRefusal::NotFound)) => Err(CatalogError::NotFound),
+            Err(Failed::Answered(ReadRefusal::Refused)) => Err(self.refused()),
+            Err(Failed::NoAnswer(no_answer)) => self.fall_back(id, no_answer).await,
         }
     }
 }
@@ -192,27 +198,26 @@ impl CatalogPort for CatalogAdapter {
 impl CatalogAdapter {
     /// The one question about this product that is under way, or a new one.
     fn question(&self, id: &ProductId, call: &Call) -> impl Future<Output = Answer> + use<> {
-        self.flights.join(id, || {
+        self.questions.join(id, || {
             let (source, id, trace) = (Arc::clone(&self.source), id.clone(), call.trace.clone());
             async move { source.ask(&id, trace.as_ref()).await }.instrument(Span::current())
         })
     }
 
     /// The catalog cannot answer: what it said last, if that is not too old.
-    async fn fall_back(&self, id: &ProductId, silence: NoAnswer) -> Result<Offer, CatalogError> {
-        let (system, kind, cause) = (System::Catalog, FallbackKind::Cached, silence.cause);
-        if cause == Cause::NotExecuted(NotExecuted::Misdirected) {
+    async fn fall_back(&self, id: &ProductId, no_answer: NoAnswer) -> Result<Offer, CatalogError> {
+        let (system, cause) = (System::Catalog, no_answer.cause);
+        if cause == NotExecuted::Misdirected.into() {
             self.alarm.raise("redirected");
         }
         Span::current()
             .record("otel.status_code", "ERROR")
-            .record("otel.status_description", classify::description(cause));
+            .record("otel.status_description", read_answer::description(cause));
         let Some(entry) = self.source.cache.fallback(id).await else {
-            self.events.record(&Event::FallbackFailed { system, kind });
-            let retry_after = silence.retry_after;
-            return Err(CatalogUnavailableError { cause, retry_after }.into());
+            self.events.tell(&AdapterEvent::NothingCached { system });
+            return Err(CatalogUnavailableError(no_answer).into());
         };
-        self.events.record(&Event::Fallback { system, kind, cause });
+        self.events.tell(&AdapterEvent::FellBackToCache { system, cause });
         Span::current().record("fallback.kind", "cached");
         tracing::debug!(%system, kind = "cached", cause = cause.as_str(), "fallback");
         if self.fallback_log.may_log(cause) {
@@ -230,11 +235,7 @@ impl CatalogAdapter {
         Span::current()
             .record("otel.status_code", "ERROR")
             .record("otel.status_description", "refused");
-        CatalogUnavailableError {
-            cause: Cause::NotExecuted(NotExecuted::Misdirected),
-            retry_after: None,
-        }
-        .into()
+        CatalogUnavailableError(NotExecuted::Misdirected.into()).into()
     }
 }
 
@@ -249,9 +250,9 @@ impl Source {
         let attempt = || async {
             let deadline = Deadline::after(self.call_timeout.get() + 2 * MARGIN);
             self.breaker.check()?;
-            let _permit = self.semaphore.acquire(deadline).await?;
+            let permit = self.semaphore.acquire(deadline).await?;
             let exchange = self.call_timeout.cap(deadline, self.get_product(id, trace));
-            self.breaker.watch("get_product_details", exchange).await
+            permit.hold(self.breaker.call("get_product_details", exchange)).await
         };
         match self.retry.run(Deadline::after(RETRY_WINDOW), attempt).await {
             Ok(product) => {
@@ -259,9 +260,9 @@ impl Source {
                 self.cache.put(Arc::clone(&entry)).await;
                 Ok(entry)
             }
-            Err(Failed::Answered(Refusal::NotFound)) => {
+            Err(Failed::Answered(ReadRefusal::NotFound)) => {
                 self.cache.evict(id).await;
-                Err(Failed::Answered(Refusal::NotFound))
+                Err(Failed::Answered(ReadRefusal::NotFound))
             }
             Err(failure) => Err(failure),
         }
@@ -271,10 +272,10 @@ impl Source {
         &self,
         id: &ProductId,
         trace: Option<&TraceParent>,
-    ) -> Result<Product, Failed<Refusal>> {
+    ) -> Result<Product, Failed<ReadRefusal>> {
         let request = self.client.get(format!("{}products/{id}", self.base_url));
         let reply = self.client.send(request, trace).await?;
-        classify::of_status(reply.status, reply.retry_after)?;
+        read_answer::of_status(reply.status, reply.retry_after)?;
         Ok(wire::read_product(id, &reply.body().await?)?)
     }
 }

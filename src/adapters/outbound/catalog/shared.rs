@@ -8,13 +8,13 @@
 //! to look younger than it is, both must err at the same time. An entry from the future proves that
 //! a clock is wrong, and is not used.
 
-use super::cache::Entry;
+use super::entry::Entry;
 use super::wire;
+use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use crate::adapters::outbound::remote_cache::{Found, RemoteCache, RemoteCacheConfig};
 use crate::core::domain::ids::ProductId;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::ports::clock::Clock as WallClock;
-use crate::core::ports::events::{Event, Events};
+use crate::core::ports::clock::Clock;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,8 +30,8 @@ const TOLERANCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Shared {
     remote: RemoteCache,
-    wall_clock: Arc<dyn WallClock>,
-    events: Arc<dyn Events>,
+    wall_clock: Arc<dyn Clock>,
+    events: Arc<dyn AdapterEvents>,
 }
 
 /// Beside the product, which lies there in the catalog's own words.
@@ -54,8 +54,8 @@ struct Kept<'a> {
 impl Shared {
     pub(super) fn new(
         config: RemoteCacheConfig,
-        wall_clock: Arc<dyn WallClock>,
-        events: Arc<dyn Events>,
+        wall_clock: Arc<dyn Clock>,
+        events: Arc<dyn AdapterEvents>,
     ) -> Self {
         Self { remote: RemoteCache::new(config), wall_clock, events }
     }
@@ -63,7 +63,7 @@ impl Shared {
     pub(super) async fn get(&self, id: &ProductId) -> Option<Entry> {
         let found = self.remote.get(&key(id), LONGEST).await;
         let entry = found.and_then(|found| read(id, &found, self.wall_clock.now()));
-        self.events.record(&Event::SharedCacheRead { hit: entry.is_some() });
+        self.events.tell(&AdapterEvent::SharedCacheRead { hit: entry.is_some() });
         entry
     }
 

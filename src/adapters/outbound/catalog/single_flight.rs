@@ -10,16 +10,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Flight<T> = BoxFuture<'static, T>;
 
-pub(super) struct Flights<T: Clone>(Arc<Mutex<Board<T>>>);
+/// The questions that are under way, by product.
+pub(super) struct SingleFlight<T: Clone>(Arc<Mutex<Flights<T>>>);
 
-struct Board<T: Clone> {
-    underway: HashMap<ProductId, (u64, WeakShared<Flight<T>>)>,
-    departed: u64,
+struct Flights<T: Clone> {
+    /// Each with its number: a later one for the same product is another.
+    under_way: HashMap<ProductId, (u64, WeakShared<Flight<T>>)>,
+    begun: u64,
 }
 
-impl<T: Clone + Send + Sync + 'static> Flights<T> {
+impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Mutex::new(Board { underway: HashMap::new(), departed: 0 })))
+        Self(Arc::new(Mutex::new(Flights { under_way: HashMap::new(), begun: 0 })))
     }
 
     /// Joins the flight for `id`, or starts one. It moves only while somebody polls it.
@@ -27,50 +29,50 @@ impl<T: Clone + Send + Sync + 'static> Flights<T> {
     where
         F: Future<Output = T> + Send + 'static,
     {
-        let mut board = lock(&self.0);
-        if let Some(flight) = board.underway.get(id).and_then(|(_, flight)| flight.upgrade()) {
+        let mut flights = lock(&self.0);
+        if let Some(flight) = flights.under_way.get(id).and_then(|(_, flight)| flight.upgrade()) {
             return flight;
         }
-        board.departed += 1;
-        let number = board.departed;
-        let landing = Landing { board: Arc::clone(&self.0), id: id.clone(), number };
+        flights.begun += 1;
+        let number = flights.begun;
+        let entry = FlightEntry { flights: Arc::clone(&self.0), id: id.clone(), number };
         let work = start();
         let flight = async move {
-            let _landing = landing;
+            let _entry = entry;
             work.await
         };
         let flight = flight.boxed().shared();
         if let Some(weak) = flight.downgrade() {
-            board.underway.insert(id.clone(), (number, weak));
+            flights.under_way.insert(id.clone(), (number, weak));
         }
         flight
     }
 }
 
-/// Takes a flight off the board when it ends, however it ends.
-struct Landing<T: Clone> {
-    board: Arc<Mutex<Board<T>>>,
+/// Takes a flight off the list when it ends, however it ends.
+struct FlightEntry<T: Clone> {
+    flights: Arc<Mutex<Flights<T>>>,
     id: ProductId,
     number: u64,
 }
 
-impl<T: Clone> Drop for Landing<T> {
+impl<T: Clone> Drop for FlightEntry<T> {
     fn drop(&mut self) {
-        let mut board = lock(&self.board);
+        let mut flights = lock(&self.flights);
         // A later flight for the same product stays.
-        if board.underway.get(&self.id).is_some_and(|(number, _)| *number == self.number) {
-            board.underway.remove(&self.id);
+        if flights.under_way.get(&self.id).is_some_and(|(number, _)| *number == self.number) {
+            flights.under_way.remove(&self.id);
         }
     }
 }
 
-fn lock<T: Clone>(board: &Mutex<Board<T>>) -> MutexGuard<'_, Board<T>> {
-    board.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T: Clone>(flights: &Mutex<Flights<T>>) -> MutexGuard<'_, Flights<T>> {
+    flights.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<T: Clone> fmt::Debug for Flights<T> {
+impl<T: Clone> fmt::Debug for SingleFlight<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Flights").field("underway", &lock(&self.0).underway.len()).finish()
+        f.debug_struct("SingleFlight").field("under_way", &lock(&self.0).under_way.len()).finish()
     }
 }
 
@@ -91,7 +93,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn whoever_joins_gets_the_answer_of_the_flight_under_way() {
-        let flights = Flights::new();
+        let flights = SingleFlight::new();
         let first = flights.join(&product(), || answer("first"));
         let second = flights.join(&product(), || answer("second"));
         assert_eq!(tokio::join!(first, second), ("first", "first"));
@@ -100,7 +102,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_one_who_started_it_may_leave() {
-        let flights = Flights::new();
+        let flights = SingleFlight::new();
         let first = flights.join(&product(), || answer("first"));
         let second = flights.join(&product(), || answer("second"));
         let impatient = timeout(Duration::from_millis(10), first);
@@ -110,11 +112,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flight_that_everyone_left_is_off_the_board() {
-        let flights = Flights::new();
+    async fn a_flight_that_everyone_left_is_forgotten() {
+        let flights = SingleFlight::new();
         let first = flights.join(&product(), || answer("first"));
         assert!(timeout(Duration::from_millis(10), first).await.is_err());
-        assert!(lock(&flights.0).underway.is_empty());
+        assert!(lock(&flights.0).under_way.is_empty());
         assert_eq!(flights.join(&product(), || answer("second")).await, "second");
     }
 }

@@ -1,15 +1,14 @@
 //! One exchange with a partner: counted, traced, bounded, its failure told in the core's words.
 
-use super::{Client, Url};
+use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use crate::adapters::observe::spans;
 use crate::adapters::resilience::retry::resends;
 use crate::adapters::resilience::trail;
 use crate::core::domain::unavailable::{Cause, NotExecuted, Unknown};
-use crate::core::ports::events::Event;
 use crate::core::ports::trace::TraceParent;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, StatusCode};
-use reqwest::{Request, RequestBuilder, Response};
+use reqwest::{Request, RequestBuilder, Response, Url};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -22,7 +21,24 @@ pub const MAX_BODY_BYTES: usize = 256 * 1024;
 /// A partner that asks for more is asked again after this all the same.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
+/// A client of its own for one partner: nothing is shared with another's outage.
+#[derive(Debug, Clone)]
+pub struct Client {
+    inner: reqwest::Client,
+    /// For the metrics.
+    server: Arc<str>,
+    events: Arc<dyn AdapterEvents>,
+}
+
 impl Client {
+    pub(super) fn new(
+        inner: reqwest::Client,
+        server: &str,
+        events: Arc<dyn AdapterEvents>,
+    ) -> Self {
+        Self { inner, server: server.into(), events }
+    }
+
     pub fn get(&self, url: impl reqwest::IntoUrl) -> RequestBuilder {
         self.inner.get(url)
     }
@@ -105,7 +121,7 @@ impl Drop for Exchange<'_> {
         if let Some(kind) = failed.or(refused.as_ref().map(StatusCode::as_str)) {
             self.span.record("error.type", kind).record("otel.status_code", "ERROR");
         }
-        self.client.events.record(&Event::Exchanged {
+        self.client.events.tell(&AdapterEvent::Exchanged {
             server: Arc::clone(&self.client.server),
             method: self.method,
             status: status.map(|status| status.as_u16()),
@@ -128,7 +144,7 @@ impl Reply {
     /// The whole body.
     ///
     /// # Errors
-    /// [`Cause::Unknown(Unknown::Unreadable)`] when it is longer than [`MAX_BODY_BYTES`], else why it ended early.
+    /// [`Unknown::Unreadable`] when it is longer than [`MAX_BODY_BYTES`], else why it ended early.
     pub async fn body(mut self) -> Result<Vec<u8>, Cause> {
         let mut body = Vec::new();
         while let Some(chunk) = self.response.chunk().await.map_err(|error| cause_of(&error))? {

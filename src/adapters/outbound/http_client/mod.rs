@@ -5,15 +5,15 @@ mod exchange;
 #[cfg(test)]
 mod tests;
 
+use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::resilience::guards::GuardConfig;
-use crate::adapters::resilience::settings::Fault;
-use crate::core::ports::events::Events;
+use crate::adapters::resilience::settings::InvalidSetting;
 use reqwest::Certificate;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use exchange::{MAX_BODY_BYTES, Reply};
+pub use exchange::{Client, MAX_BODY_BYTES, Reply};
 pub use reqwest::Url;
 
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -50,7 +50,7 @@ impl HttpConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     #[error("guards that cannot be: {}", named(.0))]
-    Guards(Vec<Fault>),
+    Guards(Vec<InvalidSetting>),
     #[error("cannot read the CA file {path}")]
     CaFile { path: PathBuf, source: std::io::Error },
     #[error("the CA file {path} holds no certificate")]
@@ -59,14 +59,14 @@ pub enum BuildError {
     Client(#[source] reqwest::Error),
 }
 
-impl From<Vec<Fault>> for BuildError {
-    fn from(faults: Vec<Fault>) -> Self {
-        Self::Guards(faults)
+impl From<Vec<InvalidSetting>> for BuildError {
+    fn from(invalid: Vec<InvalidSetting>) -> Self {
+        Self::Guards(invalid)
     }
 }
 
-fn named(faults: &[Fault]) -> String {
-    faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("; ")
+fn named(invalid: &[InvalidSetting]) -> String {
+    invalid.iter().map(InvalidSetting::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Reads a base URL as people write it, with or without the slash at its end.
@@ -91,15 +91,6 @@ pub fn base_url(text: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
-/// A client of its own for one partner: nothing is shared with another's outage.
-#[derive(Debug, Clone)]
-pub struct Client {
-    inner: reqwest::Client,
-    /// For the metrics.
-    server: Arc<str>,
-    events: Arc<dyn Events>,
-}
-
 /// Builds the client of one partner; `events` hears of each exchange.
 ///
 /// HTTP/1.1 only: a call has its connection, so one that breaks takes no other call with it, and
@@ -110,7 +101,7 @@ pub struct Client {
 ///
 /// # Errors
 /// The CA file, or no usable TLS roots on this system.
-pub fn build(config: &HttpConfig, events: Arc<dyn Events>) -> Result<Client, BuildError> {
+pub fn build(config: &HttpConfig, events: Arc<dyn AdapterEvents>) -> Result<Client, BuildError> {
     let pool = config.max_concurrent.saturating_mul(5).div_ceil(4);
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("order-service/", env!("CARGO_PKG_VERSION")))
@@ -129,8 +120,7 @@ pub fn build(config: &HttpConfig, events: Arc<dyn Events>) -> Result<Client, Bui
         builder = builder.tls_certs_only([]);
     }
     let inner = builder.build().map_err(BuildError::Client)?;
-    let server = config.base_url.host_str().unwrap_or_default().into();
-    Ok(Client { inner, server, events })
+    Ok(Client::new(inner, config.base_url.host_str().unwrap_or_default(), events))
 }
 
 fn certificates(path: &Path) -> Result<Vec<Certificate>, BuildError> {

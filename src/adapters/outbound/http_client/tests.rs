@@ -1,8 +1,8 @@
 //! The client against servers that answer, lie and break off.
 
 use super::*;
+use crate::adapters::observe::adapter_events::{AdapterEvent, Untold};
 use crate::core::domain::unavailable::{Cause, NotExecuted, Unknown};
-use crate::core::ports::events::{Event, Unheard};
 use crate::core::ports::trace::TraceParent;
 use http::StatusCode;
 use std::sync::Mutex;
@@ -10,10 +10,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 fn client() -> Client {
-    client_heard_by(Arc::new(Unheard))
+    client_heard_by(Arc::new(Untold))
 }
 
-fn client_heard_by(events: Arc<dyn Events>) -> Client {
+fn client_heard_by(events: Arc<dyn AdapterEvents>) -> Client {
     build(&config("http://127.0.0.1"), events).unwrap()
 }
 
@@ -81,7 +81,7 @@ async fn a_handshake_that_stalls_or_fails_is_harmless() {
         concat!(env!("CARGO_MANIFEST_DIR"), "/src/adapters/outbound/signature/certificate.pem")
             .into(),
     );
-    let client = build(&config, Arc::new(Unheard)).unwrap();
+    let client = build(&config, Arc::new(Untold)).unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stalled = format!("https://{}/x", silent.local_addr().unwrap());
     let (plain, _) = serve_once(b"HTTP/1.1 400 Speak plainly\r\n\r\n".to_vec()).await;
@@ -96,7 +96,7 @@ fn a_ca_file_that_is_none_is_named() {
     let mut config = config("https://127.0.0.1");
     for file in ["no/such/file.pem", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")] {
         config.ca_file = Some(file.into());
-        let refused = build(&config, Arc::new(Unheard)).unwrap_err().to_string();
+        let refused = build(&config, Arc::new(Untold)).unwrap_err().to_string();
         assert!(refused.contains(file), "{refused}");
     }
 }
@@ -114,7 +114,7 @@ async fn silence_ends_with_the_read_timeout() {
     let url = format!("http://{}/x", listener.local_addr().unwrap());
     let mut config = config(&url);
     config.read_timeout = Duration::from_millis(100);
-    let client = build(&config, Arc::new(Unheard)).unwrap();
+    let client = build(&config, Arc::new(Untold)).unwrap();
     assert_eq!(
         client.send(client.get(url), None).await.unwrap_err(),
         Cause::Unknown(Unknown::TimedOut)
@@ -155,9 +155,9 @@ async fn an_attempt_names_itself_in_the_callers_trace() {
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<(Option<u16>, Option<&'static str>)>>);
 
-impl Events for Heard {
-    fn record(&self, event: &Event) {
-        if let Event::Exchanged { method: "GET", status, failure, .. } = event {
+impl AdapterEvents for Heard {
+    fn tell(&self, event: &AdapterEvent) {
+        if let AdapterEvent::Exchanged { method: "GET", status, failure, .. } = event {
             self.0.lock().unwrap().push((*status, *failure));
         }
     }

@@ -1,14 +1,15 @@
 //! The recommender: hints for a customer, worth a short wait and nothing more. It shares nothing with
 //! the others, so that its outage cannot reach a payment.
 
-mod classify;
 mod wire;
 
+use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::outbound::alarm::ConfigAlarm;
 use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
-use crate::adapters::outbound::sampler::Sampler;
+use crate::adapters::outbound::log_throttle::LogThrottle;
+use crate::adapters::outbound::read_answer::{self, ReadRefusal};
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
-use crate::adapters::resilience::clock::Clock;
+use crate::adapters::resilience::clock::MonotonicClock;
 use crate::adapters::resilience::deadline::CallTimeout;
 use crate::adapters::resilience::guards::{GuardConfig, Guards};
 use crate::adapters::resilience::observer::Observer;
@@ -17,16 +18,17 @@ use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use crate::core::domain::ids::CustomerId;
-use crate::core::domain::unavailable::{Cause, NotExecuted, System};
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, System};
 use crate::core::ports::call::Call;
-use crate::core::ports::events::Events;
 use crate::core::ports::recommendations::{
     Recommendation, RecommendationsPort, RecommendationsUnavailableError,
 };
-use classify::Refusal;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::{Span, instrument};
+
+/// So often the log is told of each cause.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
 pub struct RecommendationsConfig {
@@ -50,6 +52,7 @@ impl RecommendationsConfig {
                     max_concurrent: 10,
                     max_queue: 0,
                     max_wait: Duration::ZERO,
+                    ..BulkheadConfig::default()
                 },
                 breaker: BreakerConfig {
                     min_requests: 20,
@@ -74,7 +77,7 @@ pub struct RecommendationsAdapter {
     call_timeout: CallTimeout,
     retry: Retry,
     alarm: ConfigAlarm,
-    log: Sampler,
+    log: LogThrottle<Cause>,
 }
 
 impl RecommendationsAdapter {
@@ -82,9 +85,9 @@ impl RecommendationsAdapter {
     /// Guards that cannot be, or a client without TLS roots.
     pub fn new(
         config: RecommendationsConfig,
-        clock: Clock,
+        clock: MonotonicClock,
         observer: Arc<dyn Observer>,
-        events: Arc<dyn Events>,
+        events: Arc<dyn AdapterEvents>,
     ) -> Result<Self, BuildError> {
         let system = System::Recommendations;
         let Guards { breaker, semaphore, call_timeout, retry } =
@@ -99,7 +102,7 @@ impl RecommendationsAdapter {
             call_timeout,
             retry,
             alarm: ConfigAlarm::new(system, events),
-            log: Sampler::default(),
+            log: LogThrottle::new(LOG_INTERVAL),
         })
     }
 
@@ -130,17 +133,18 @@ impl RecommendationsPort for RecommendationsAdapter {
     ) -> Result<Vec<Recommendation>, RecommendationsUnavailableError> {
         let attempt = || async {
             self.breaker.check()?;
-            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let permit = self.semaphore.acquire(call.deadline).await?;
             let exchange = self.call_timeout.cap(call.deadline, self.get_list(customer, call));
-            self.breaker.watch("get_recommendations", exchange).await
+            permit.hold(self.breaker.call("get_recommendations", exchange)).await
         };
         match self.retry.run(call.deadline, attempt).await {
             Ok(list) => Ok(list),
-            Err(Failed::Answered(Refusal::NobodyKnown)) => Ok(Vec::new()),
-            Err(Failed::Answered(Refusal::Refused)) => {
-                Err(self.unavailable(customer, Cause::NotExecuted(NotExecuted::Misdirected)))
+            // A customer of whom it knows nothing.
+            Err(Failed::Answered(ReadRefusal::NotFound)) => Ok(Vec::new()),
+            Err(Failed::Answered(ReadRefusal::Refused)) => {
+                Err(self.unavailable(customer, NotExecuted::Misdirected.into()))
             }
-            Err(Failed::NoAnswer(silence)) => Err(self.unavailable(customer, silence.cause)),
+            Err(Failed::NoAnswer(no_answer)) => Err(self.unavailable(customer, no_answer)),
         }
     }
 }
@@ -150,24 +154,60 @@ impl RecommendationsAdapter {
         &self,
         customer: &CustomerId,
         call: &Call,
-    ) -> Result<Vec<Recommendation>, Failed<Refusal>> {
+    ) -> Result<Vec<Recommendation>, Failed<ReadRefusal>> {
         let url = format!("{}customers/{customer}/recommendations", self.base_url);
         let reply = self.client.send(self.client.get(url), call.trace.as_ref()).await?;
-        classify::of_status(reply.status, reply.retry_after)?;
+        read_answer::of_status(reply.status, reply.retry_after)?;
         Ok(wire::read_list(&reply.body().await?)?)
     }
 
-    fn unavailable(&self, customer: &CustomerId, cause: Cause) -> RecommendationsUnavailableError {
-        if cause == Cause::NotExecuted(NotExecuted::Misdirected) {
+    fn unavailable(
+        &self,
+        customer: &CustomerId,
+        no_answer: NoAnswer,
+    ) -> RecommendationsUnavailableError {
+        let cause = no_answer.cause;
+        if cause == NotExecuted::Misdirected.into() {
             self.alarm.raise(cause.as_str());
         }
         Span::current()
             .record("otel.status_code", "ERROR")
-            .record("otel.status_description", classify::description(cause));
+            .record("otel.status_description", read_answer::description(cause));
         if self.log.may_log(cause) {
-            let (system, news) = (System::Recommendations, classify::news(cause));
+            let (system, news) = (System::Recommendations, news(cause));
             tracing::warn!(%system, customer_id = %customer, cause = cause.as_str(), "{news}");
         }
-        RecommendationsUnavailableError { cause }
+        RecommendationsUnavailableError(no_answer)
+    }
+}
+
+/// What the log says of it. Of what was never sent it is certain that an empty list is returned;
+/// whether the rest is covered up too is for the core to say.
+const fn news(cause: Cause) -> &'static str {
+    match cause {
+        Cause::NotExecuted(NotExecuted::Shed(shed)) if shed.is_circuit_open() => {
+            "recommendations CB open, returning empty"
+        }
+        Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadFull | Shed::BulkheadWait)) => {
+            "recommendations semaphore full, returning empty"
+        }
+        Cause::NotExecuted(_) | Cause::Unknown(_) => "recommendations unavailable",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::domain::unavailable::Unknown;
+
+    #[test]
+    fn the_log_says_returning_empty_only_of_what_is_certain() {
+        for (cause, said) in [
+            (Shed::ProbesTaken.into(), "recommendations CB open, returning empty"),
+            (Shed::BulkheadFull.into(), "recommendations semaphore full, returning empty"),
+            (Unknown::TimedOut.into(), "recommendations unavailable"),
+        ] {
+            assert_eq!(news(cause), said);
+        }
     }
 }

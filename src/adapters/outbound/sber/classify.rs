@@ -85,7 +85,7 @@ pub(super) fn refusal_after(look: Result<Finding, Failure>) -> Failure {
         Err(Failed::NoAnswer(NoAnswer { cause: Cause::NotExecuted(_), .. })) => {
             Unknown::Unreadable.into()
         }
-        Err(silence @ Failed::NoAnswer(_)) => silence,
+        Err(no_answer @ Failed::NoAnswer(_)) => no_answer,
     }
 }
 

@@ -5,12 +5,13 @@ mod callback;
 mod classify;
 mod wire;
 
+use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::outbound::alarm::ConfigAlarm;
 use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
-use crate::adapters::outbound::settle::settle;
+use crate::adapters::outbound::payment_failure::conclude;
 use crate::adapters::outbound::signature::RsaKey;
 use crate::adapters::resilience::breaker::Breaker;
-use crate::adapters::resilience::clock::Clock;
+use crate::adapters::resilience::clock::MonotonicClock;
 use crate::adapters::resilience::deadline::CallTimeout;
 use crate::adapters::resilience::guards::{GuardConfig, Guards};
 use crate::adapters::resilience::observer::Observer;
@@ -20,7 +21,6 @@ use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::System;
 use crate::core::ports::call::Call;
-use crate::core::ports::events::Events;
 use crate::core::ports::payment::{
     Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef, RawCallback,
     RefundOrder, RegisterOrder, Registered,
@@ -93,9 +93,9 @@ impl SberAdapter {
     /// Guards that cannot be, or a client without TLS roots.
     pub fn new(
         config: SberConfig,
-        clock: Clock,
+        clock: MonotonicClock,
         observer: Arc<dyn Observer>,
-        events: Arc<dyn Events>,
+        events: Arc<dyn AdapterEvents>,
     ) -> Result<Self, BuildError> {
         let system = System::Sber;
         let Guards { breaker, semaphore, call_timeout, retry } =
@@ -168,11 +168,11 @@ impl PaymentPort for SberAdapter {
     ) -> Result<Registered, PaymentError> {
         let guarded = async {
             self.breaker.check()?;
-            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let permit = self.semaphore.acquire(call.deadline).await?;
             let exchange = self.call_timeout.cap(call.deadline, self.post_register(order, call));
-            self.breaker.watch("register", exchange).await
+            permit.hold(self.breaker.call("register", exchange)).await
         };
-        guarded.await.map_err(|failure| self.settle(failure))
+        guarded.await.map_err(|failure| self.conclude(failure))
     }
 
     #[instrument(name = "SberAdapter.PaymentStatus", target = "sber-adapter", skip_all, fields(
@@ -187,17 +187,17 @@ impl PaymentPort for SberAdapter {
     ) -> Result<Finding, PaymentError> {
         let attempt = || async {
             self.breaker.check()?;
-            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let permit = self.semaphore.acquire(call.deadline).await?;
             let query = self.post_query(&payment.number, call);
             let exchange = self.call_timeout.cap(call.deadline, query);
             if call.background {
-                self.breaker.watch_poll("payment_status", exchange).await
+                permit.hold(self.breaker.call_in_background("payment_status", exchange)).await
             } else {
-                self.breaker.watch("payment_status", exchange).await
+                permit.hold(self.breaker.call("payment_status", exchange)).await
             }
         };
         let finding = self.retry.run(call.deadline, attempt).await;
-        finding.map_err(|failure| self.settle(failure))
+        finding.map_err(|failure| self.conclude(failure))
     }
 
     #[instrument(name = "SberAdapter.Cancel", target = "sber-adapter", skip_all, fields(
@@ -208,11 +208,11 @@ impl PaymentPort for SberAdapter {
     async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError> {
         let guarded = async {
             self.breaker.check()?;
-            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let permit = self.semaphore.acquire(call.deadline).await?;
             let exchange = self.call_timeout.cap(call.deadline, self.post_decline(payment, call));
-            self.breaker.watch("cancel", exchange).await
+            permit.hold(self.breaker.call("cancel", exchange)).await
         };
-        guarded.await.map_err(|failure| self.settle(failure))
+        guarded.await.map_err(|failure| self.conclude(failure))
     }
 
     #[instrument(name = "SberAdapter.Refund", target = "sber-adapter", skip_all, fields(
@@ -223,11 +223,11 @@ impl PaymentPort for SberAdapter {
     async fn refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), PaymentError> {
         let guarded = async {
             self.breaker.check()?;
-            let _permit = self.semaphore.acquire(call.deadline).await?;
+            let permit = self.semaphore.acquire(call.deadline).await?;
             let exchange = self.call_timeout.cap(call.deadline, self.post_refund(refund, call));
-            self.breaker.watch("refund", exchange).await
+            permit.hold(self.breaker.call("refund", exchange)).await
         };
-        guarded.await.map_err(|failure| self.settle(failure))
+        guarded.await.map_err(|failure| self.conclude(failure))
     }
 
     fn read_callback(
@@ -307,7 +307,7 @@ impl SberAdapter {
         }
     }
 
-    fn settle(&self, failure: Failure) -> PaymentError {
-        settle(System::Sber, &self.alarm, failure)
+    fn conclude(&self, failure: Failure) -> PaymentError {
+        conclude(System::Sber, &self.alarm, failure)
     }
 }

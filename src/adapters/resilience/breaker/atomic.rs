@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A word that threads share: read it, or replace a value that you have read.
 pub trait Atomic: Send + Sync + Debug {
+    /// A word that holds `value`.
     fn new(value: u64) -> Self;
 
     /// Sees everything that was written before the value it returns.

@@ -11,8 +11,8 @@
 //! bucket would have to have seen no call at all.
 
 use super::atomic::Atomic;
-use super::rules::Tally;
-use super::window::{Generation, Sample};
+use super::sample::{Generation, Sample};
+use super::state::Tally;
 
 const COUNT_BITS: u64 = 12;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;

@@ -1,10 +1,10 @@
-//! The breaker's knobs, their defaults, and what is refused or warned of. Field by field these are
+//! What can be set of a breaker, the defaults, and what is refused or warned of. Field by field these are
 //! the `CB_…` variables of a system, plus its slow threshold.
 
 use super::layout;
-use super::mode::Mode;
+use super::state::BreakerMode;
 use super::word::MAX_PROBES;
-use crate::adapters::resilience::settings::{Fault, Faults};
+use crate::adapters::resilience::settings::{InvalidSetting, InvalidSettings};
 use std::time::Duration;
 
 /// What the breaker remembers of the calls so far.
@@ -21,6 +21,7 @@ pub enum WindowKind {
 /// What a call that answered, but slowly, counts as. The caller gets its answer in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SlowAs {
+    /// As one that did not answer.
     Failure,
     /// Counted apart, against `slow_call_rate`.
     Rate,
@@ -28,47 +29,58 @@ pub enum SlowAs {
     Ignore,
 }
 
+/// Everything that can be set of a breaker. What a field is called in the environment stands beside it,
+/// without the system's prefix; the defaults are those of a payment system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BreakerConfig {
-    pub mode: Mode,
-    /// Share of instances, in percent, that enforce; the others run dry.
+    /// `CB_MODE`.
+    pub mode: BreakerMode,
+    /// `CB_CANARY_PERCENT`: share of instances, in percent, that enforce; the others run dry.
     pub canary_percent: u8,
-    /// This instance's stable name, for the canary's choice.
+    /// `INSTANCE_ID`: this instance's stable name, for the canary's choice.
     pub instance_id: String,
+    /// `CB_WINDOW`.
     pub window: WindowKind,
+    /// `CB_WINDOW_SIZE`: calls.
     pub window_size: u32,
+    /// `CB_WINDOW_DURATION`.
     pub window_duration: Duration,
+    /// `CB_WINDOW_BUCKETS`: parts of that time, of which the oldest leaves the window as a whole.
     pub window_buckets: u32,
-    /// No decision on fewer calls.
+    /// `CB_MIN_REQUESTS`: no decision on fewer calls.
     pub min_requests: u32,
-    /// Opens at this share of failures or more.
+    /// `CB_FAILURE_RATE`: opens at this share of failures or more, 0 to 1.
     pub failure_rate: f64,
-    /// Opens after so many failures in a row, beside the rate; 0 is off.
+    /// `CB_CONSECUTIVE_FAILURES`: opens after so many failures in a row, beside the rate; 0 is off.
     pub consecutive_failures: u32,
+    /// `SLOW_CALL_THRESHOLD`: from this duration on a call is slow.
     pub slow_call_threshold: Duration,
+    /// `CB_SLOW_AS`.
     pub slow_as: SlowAs,
+    /// `CB_SLOW_CALL_RATE`: opens at this share of slow calls or more, 0 to 1.
     pub slow_call_rate: f64,
+    /// `CB_OPEN_TIMEOUT`: how long it stays open.
     pub open_timeout: Duration,
-    /// Each open time is longer by a random share of up to this much.
+    /// `CB_OPEN_JITTER`: each open time is longer by a random share of up to this much.
     pub open_jitter: f64,
-    /// Flapping doubles the open time up to here; `None` keeps it as it is.
+    /// `CB_OPEN_TIMEOUT_MAX`: opening again within ten open times of closing doubles the open time,
+    /// up to here; each such stretch of calm halves it. `None` keeps it as it is.
     pub open_timeout_max: Option<Duration>,
-    /// So many probes must succeed, one after the other or together.
+    /// `CB_HALF_OPEN_REQUESTS`: so many probes must succeed, one after the other or together.
     pub half_open_requests: u32,
+    /// `CB_HALF_OPEN_MAX_IN_FLIGHT`: so many of them run at a time.
     pub half_open_max_in_flight: u32,
     /// Half-open without any progress for so long gives its probes up for lost. Longer than any
     /// call, or a slow probe is doubled.
     pub probe_timeout: Duration,
     /// How long after recovery [`Breaker::capacity`](super::Breaker::capacity) grows back to all.
     pub ramp: Duration,
-    /// Whether the ramp sheds live calls too, not only holds back claimed work.
-    pub ramp_sheds: bool,
 }
 
 impl Default for BreakerConfig {
     fn default() -> Self {
         Self {
-            mode: Mode::Enforce,
+            mode: BreakerMode::Enforce,
             canary_percent: 100,
             instance_id: String::new(),
             window: WindowKind::Count,
@@ -88,7 +100,6 @@ impl Default for BreakerConfig {
             half_open_max_in_flight: 1,
             probe_timeout: Duration::from_secs(60),
             ramp: Duration::from_secs(10),
-            ramp_sheds: false,
         }
     }
 }
@@ -106,30 +117,30 @@ impl BreakerConfig {
 
     /// Everything that is refused; empty when a breaker can be built.
     #[must_use]
-    pub fn validate(&self) -> Vec<Fault> {
-        let mut faults = Faults::default();
-        self.validate_window(&mut faults);
-        self.validate_shares(&mut faults);
-        self.validate_recovery(&mut faults);
-        faults.into_vec()
+    pub fn validate(&self) -> Vec<InvalidSetting> {
+        let mut invalid = InvalidSettings::default();
+        self.validate_window(&mut invalid);
+        self.validate_shares(&mut invalid);
+        self.validate_recovery(&mut invalid);
+        invalid.into_vec()
     }
 
-    fn validate_window(&self, faults: &mut Faults) {
+    fn validate_window(&self, invalid: &mut InvalidSettings) {
         match self.window {
-            WindowKind::Count => faults.refuse_if(
+            WindowKind::Count => invalid.refuse_if(
                 !(1..=layout::MAX_CALLS).contains(&u64::from(self.window_size)),
                 "CB_WINDOW_SIZE",
                 &self.window_size,
                 "1 to 4095 calls",
             ),
             WindowKind::Time => {
-                faults.refuse_if(
+                invalid.refuse_if(
                     !(1..=120).contains(&self.window_buckets),
                     "CB_WINDOW_BUCKETS",
                     &self.window_buckets,
                     "1 to 120",
                 );
-                faults.refuse_if(
+                invalid.refuse_if(
                     self.window_duration < Duration::from_millis(100)
                         || self.window_duration > Duration::from_secs(3600),
                     "CB_WINDOW_DURATION",
@@ -137,14 +148,14 @@ impl BreakerConfig {
                     "100ms to 1h",
                 );
             }
-            WindowKind::Consecutive => faults.refuse_if(
+            WindowKind::Consecutive => invalid.refuse_if(
                 self.consecutive_failures == 0,
                 "CB_CONSECUTIVE_FAILURES",
                 &self.consecutive_failures,
                 "at least 1 when CB_WINDOW is consecutive",
             ),
         }
-        faults.refuse_if(
+        invalid.refuse_if(
             self.min_requests == 0,
             "CB_MIN_REQUESTS",
             &self.min_requests,
@@ -152,28 +163,28 @@ impl BreakerConfig {
         );
     }
 
-    fn validate_shares(&self, faults: &mut Faults) {
+    fn validate_shares(&self, invalid: &mut InvalidSettings) {
         // A NaN is in no range, so it is refused as well.
         let share = |value: f64| value > 0.0 && value <= 1.0;
-        faults.refuse_if(
+        invalid.refuse_if(
             !share(self.failure_rate),
             "CB_FAILURE_RATE",
             &self.failure_rate,
             "more than 0, at most 1",
         );
-        faults.refuse_if(
+        invalid.refuse_if(
             !share(self.slow_call_rate),
             "CB_SLOW_CALL_RATE",
             &self.slow_call_rate,
             "more than 0, at most 1",
         );
-        faults.refuse_if(
+        invalid.refuse_if(
             self.slow_call_threshold.is_zero(),
             "SLOW_CALL_THRESHOLD",
             &self.slow_call_threshold,
             "more than 0s",
         );
-        faults.refuse_if(
+        invalid.refuse_if(
             self.canary_percent > 100,
             "CB_CANARY_PERCENT",
             &self.canary_percent,
@@ -181,34 +192,40 @@ impl BreakerConfig {
         );
     }
 
-    fn validate_recovery(&self, faults: &mut Faults) {
+    fn validate_recovery(&self, invalid: &mut InvalidSettings) {
         let hour = Duration::from_secs(3600);
-        faults.refuse_if(
+        invalid.refuse_if(
             self.open_timeout < Duration::from_millis(1) || self.open_timeout > hour,
             "CB_OPEN_TIMEOUT",
             &self.open_timeout,
             "1ms to 1h",
         );
-        faults.refuse_if(
+        invalid.refuse_if(
+            self.open_timeout_max.is_some_and(|max| max < self.open_timeout || max > hour),
+            "CB_OPEN_TIMEOUT_MAX",
+            &self.open_timeout_max,
+            "at least CB_OPEN_TIMEOUT, at most 1h",
+        );
+        invalid.refuse_if(
             !(0.0..=1.0).contains(&self.open_jitter),
             "CB_OPEN_JITTER",
             &self.open_jitter,
             "0 to 1",
         );
         let probes = 1..=u32::try_from(MAX_PROBES).unwrap_or(u32::MAX);
-        faults.refuse_if(
+        invalid.refuse_if(
             !probes.contains(&self.half_open_requests),
             "CB_HALF_OPEN_REQUESTS",
             &self.half_open_requests,
             "1 to 63",
         );
-        faults.refuse_if(
+        invalid.refuse_if(
             !probes.contains(&self.half_open_max_in_flight),
             "CB_HALF_OPEN_MAX_IN_FLIGHT",
             &self.half_open_max_in_flight,
             "1 to 63",
         );
-        faults.refuse_if(
+        invalid.refuse_if(
             self.probe_timeout.is_zero() || self.probe_timeout > hour,
             "CB_PROBE_TIMEOUT",
             &self.probe_timeout,
@@ -218,32 +235,32 @@ impl BreakerConfig {
 
     /// What works, but is rarely meant.
     #[must_use]
-    pub fn warnings(&self) -> Vec<Fault> {
-        let mut faults = Faults::default();
-        faults.refuse_if(
+    pub fn warnings(&self) -> Vec<InvalidSetting> {
+        let mut invalid = InvalidSettings::default();
+        invalid.refuse_if(
             self.window == WindowKind::Count && self.window_size < 10,
             "CB_WINDOW_SIZE",
             &self.window_size,
             "10 or more: a small window makes a nervous breaker",
         );
-        faults.refuse_if(
+        invalid.refuse_if(
             self.window != WindowKind::Consecutive && self.min_requests < 5,
             "CB_MIN_REQUESTS",
             &self.min_requests,
             "5 or more: a few calls prove little",
         );
-        faults.refuse_if(
+        invalid.refuse_if(
             self.window == WindowKind::Count && self.min_requests > self.window_size,
             "CB_MIN_REQUESTS",
             &self.min_requests,
             "at most CB_WINDOW_SIZE; it counts as that",
         );
-        faults.refuse_if(
+        invalid.refuse_if(
             !(2..=5).contains(&self.half_open_requests),
             "CB_HALF_OPEN_REQUESTS",
             &self.half_open_requests,
             "2 to 5: one probe is fragile, many are a load",
         );
-        faults.into_vec()
+        invalid.into_vec()
     }
 }

@@ -2,13 +2,13 @@
 //! a few words and no task, so ten thousand are no burden; but keys that come from outside are
 //! never to grow memory without end.
 
-use super::State;
 use super::config::BreakerConfig;
 use super::guard::Breaker;
 use super::shared::Shared;
-use crate::adapters::resilience::clock::Clock;
+use super::state::BreakerState;
+use crate::adapters::resilience::clock::MonotonicClock;
 use crate::adapters::resilience::observer::Observer;
-use crate::adapters::resilience::settings::Fault;
+use crate::adapters::resilience::settings::InvalidSetting;
 use crate::core::domain::unavailable::System;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -46,16 +46,18 @@ struct Entry<K> {
 }
 
 impl<K: Hash + Eq + Clone> Keyed<K> {
+    /// An empty set for at most `capacity` keys.
+    ///
     /// # Errors
     ///
-    /// Every fault of the configuration.
+    /// Every setting that cannot be.
     pub fn new(
         system: System,
         config: &BreakerConfig,
         capacity: usize,
-        clock: Clock,
+        clock: MonotonicClock,
         observer: Arc<dyn Observer>,
-    ) -> Result<Self, Vec<Fault>> {
+    ) -> Result<Self, Vec<InvalidSetting>> {
         let shared = Arc::new(Shared::new(system, config, clock, observer)?);
         let common = Arc::new(Breaker::of(Arc::clone(&shared)));
         let places = Places { by_key: HashMap::new(), entries: Vec::new(), hand: 0 };
@@ -79,11 +81,13 @@ impl<K: Hash + Eq + Clone> Keyed<K> {
         breaker
     }
 
+    /// Keys that have a breaker of their own.
     #[must_use]
     pub fn len(&self) -> usize {
         self.read().entries.len()
     }
 
+    /// Whether no key has one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -92,7 +96,7 @@ impl<K: Hash + Eq + Clone> Keyed<K> {
     /// The keys whose breakers are not closed.
     #[must_use]
     pub fn troubled(&self) -> Vec<K> {
-        let is_troubled = |entry: &&Entry<K>| entry.breaker.state() != State::Closed;
+        let is_troubled = |entry: &&Entry<K>| entry.breaker.state() != BreakerState::Closed;
         self.read().entries.iter().filter(is_troubled).map(|entry| entry.key.clone()).collect()
     }
 
@@ -119,7 +123,7 @@ impl<K: Hash + Eq + Clone> Places<K> {
             let entry = &self.entries[place];
             let rested = !entry.used.swap(false, Ordering::Relaxed);
             let unneeded = Arc::strong_count(&entry.breaker) == 1;
-            if rested && unneeded && entry.breaker.state() == State::Closed {
+            if rested && unneeded && entry.breaker.state() == BreakerState::Closed {
                 return Some(place);
             }
         }
@@ -147,7 +151,7 @@ mod tests {
 
     fn keyed(capacity: usize) -> Keyed<u32> {
         let config = BreakerConfig::default();
-        Keyed::new(System::Catalog, &config, capacity, Clock::Coarse, Arc::new(Silent))
+        Keyed::new(System::Catalog, &config, capacity, MonotonicClock::Coarse, Arc::new(Silent))
             .expect("a valid configuration")
     }
 
@@ -161,8 +165,8 @@ mod tests {
     fn a_key_keeps_its_breaker_and_shares_it_with_no_other() {
         let hosts = keyed(8);
         break_down(&hosts.get(&1));
-        assert_eq!(hosts.get(&1).state(), State::Open);
-        assert_eq!(hosts.get(&2).state(), State::Closed);
+        assert_eq!(hosts.get(&1).state(), BreakerState::Open);
+        assert_eq!(hosts.get(&2).state(), BreakerState::Closed);
         assert_eq!(hosts.troubled(), [1]);
     }
 
@@ -174,7 +178,7 @@ mod tests {
             let _seen = hosts.get(&host);
         }
         assert_eq!(hosts.len(), 4);
-        assert_eq!(hosts.get(&1).state(), State::Open);
+        assert_eq!(hosts.get(&1).state(), BreakerState::Open);
     }
 
     #[test]

@@ -1,36 +1,25 @@
 //! The state machine: admits calls, records their ends, and changes state by one swap of one word.
-//! No clock, no lock, no listener: it is told the time by its [`World`] and reports each change to
+//! No clock, no lock, no listener: it is told the time by a [`TimeSource`] and reports each change to
 //! exactly one caller, the one whose swap made it.
 
-use super::State;
 use super::atomic::Atomic;
-use super::ramp::return_gradually;
-use super::rules::{Rules, Tally};
-use super::window::{self, Sample, Window};
-use super::word::{self, Millis, Phase, Probing, Progress, Word};
+use super::rules::Rules;
+use super::sample::{Generation, Sample};
+use super::state::{BreakerRejection, BreakerState, Tally, Transition};
+use super::time_source::{NANOS_PER_MILLI, TimeSource};
+use super::window::Window;
+use super::word::{self, Millis, Phase, Probing, Progress, StateWord};
 use std::time::Duration;
 
-/// What the machine needs to know from outside.
-pub trait World {
-    /// Nanoseconds of a monotonic clock.
-    fn now(&self) -> u64;
-
-    /// The same in whole milliseconds, for those who need no more.
-    #[inline]
-    fn now_millis(&self) -> u64 {
-        self.now() / NANOS_PER_MILLI
-    }
-
-    /// A random number below a million.
-    fn chance(&self) -> u64;
-}
+/// When to come again, where nobody knows how long a probe will take.
+pub(super) const PROBE_HINT: Duration = Duration::from_secs(1);
 
 /// The right to one call: the word that gave it. It is of that word's generation and of no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pass(u64);
+pub struct Admission(u64);
 
-impl Pass {
-    /// The pass of a call that the breaker only lets by, without watching it.
+impl Admission {
+    /// The admission of a call that the breaker only lets by, without watching it.
     pub(super) const UNWATCHED: Self = Self(u64::MAX);
 
     #[inline]
@@ -46,26 +35,26 @@ impl Pass {
     }
 }
 
+/// That a call must not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
-    /// Open for so much longer.
-    Open(Duration),
-    /// Half-open, and every probe is taken.
-    ProbesTaken,
-    /// Closed again, but only a growing share of calls is let through.
-    Returning(Duration),
+pub struct Rejected {
+    /// Why not.
+    pub reason: BreakerRejection,
+    /// For how long it makes no sense to come again; `None` where that has no end.
+    pub retry_after: Option<Duration>,
 }
 
-/// A change of state, known to its maker alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
-    pub from: State,
-    pub to: State,
-    pub generation: u64,
-    /// The counts that justified it.
-    pub tally: Tally,
+impl Rejected {
+    const fn open(left: Millis) -> Self {
+        Self { reason: BreakerRejection::Open, retry_after: Some(Duration::from_millis(left)) }
+    }
+
+    const fn probes_taken() -> Self {
+        Self { reason: BreakerRejection::HalfOpenFull, retry_after: Some(PROBE_HINT) }
+    }
 }
 
+/// The breaker's word and the window behind it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Machine<A> {
@@ -74,11 +63,13 @@ pub struct Machine<A> {
 }
 
 impl<A: Atomic> Machine<A> {
+    /// Closed, its window empty.
     #[must_use]
     pub fn new(rules: &Rules) -> Self {
-        Self { word: A::new(Word::new().pack()), window: Window::new(rules) }
+        Self { word: A::new(StateWord::new().pack()), window: Window::new(rules) }
     }
 
+    /// Whether every call passes, at the price of a load.
     #[inline]
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -91,29 +82,29 @@ impl<A: Atomic> Machine<A> {
     ///
     /// Why not.
     #[inline(always)]
-    pub fn peek(&self, rules: &Rules, world: &impl World) -> Result<(), Refusal> {
-        let word = Word::unpack(self.word.read());
+    pub fn peek(&self, rules: &Rules, time: &impl TimeSource) -> Result<(), Rejected> {
+        let word = StateWord::unpack(self.word.read());
         match word.phase {
             Phase::Closed { .. } => Ok(()),
-            Phase::Open { until } => match open_for(until, rules, world.now_millis()) {
+            Phase::Open { until } => match open_for(until, rules, time.now_millis()) {
                 0 => Ok(()),
-                left => Err(Refusal::Open(Duration::from_millis(left))),
+                left => Err(Rejected::open(left)),
             },
             Phase::HalfOpen(probing) => {
-                if has_room(probing, rules) || is_stuck(probing, rules, world) {
+                if has_room(probing, rules) || is_stuck(probing, rules, time) {
                     Ok(())
                 } else {
-                    Err(Refusal::ProbesTaken)
+                    Err(Rejected::probes_taken())
                 }
             }
         }
     }
 
-    /// The ordinary day's way in: a pass if the breaker is plainly closed, for the price of a load.
+    /// The ordinary day's way in: admission if the breaker is closed, for the price of a load.
     #[inline]
-    pub fn admit_if_closed(&self, rules: &Rules) -> Option<Pass> {
+    pub fn admit_if_closed(&self) -> Option<Admission> {
         let word = self.word.read();
-        (word::is_closed(word) && !rules.ramp_sheds).then_some(Pass(word))
+        word::is_closed(word).then_some(Admission(word))
     }
 
     /// Admits a call. Recovery is lazy: the first caller after the open time makes the change to
@@ -125,44 +116,39 @@ impl<A: Atomic> Machine<A> {
     pub fn admit(
         &self,
         rules: &Rules,
-        world: &impl World,
-    ) -> Result<(Pass, Option<Change>), Refusal> {
+        time: &impl TimeSource,
+    ) -> Result<(Admission, Option<Transition>), Rejected> {
         let mut stands = self.word.read();
         loop {
-            let word = Word::unpack(stands);
+            let word = StateWord::unpack(stands);
             let next = match word.phase {
-                Phase::Closed { since } => {
-                    if rules.ramp_sheds {
-                        return_gradually(since, rules, world)?;
-                    }
-                    return Ok((Pass(stands), None));
-                }
+                Phase::Closed { .. } => return Ok((Admission(stands), None)),
                 Phase::Open { until } => {
-                    let now = world.now_millis();
+                    let now = time.now_millis();
                     let left = open_for(until, rules, now);
                     if left > 0 {
-                        return Err(Refusal::Open(Duration::from_millis(left)));
+                        return Err(Rejected::open(left));
                     }
                     word.next(word.level, first_probe(now))
                 }
                 Phase::HalfOpen(probing) if has_room(probing, rules) => {
                     let in_flight = probing.in_flight + 1;
-                    let progress = Progress::at(world.now_millis());
-                    Word {
+                    let progress = Progress::at(time.now_millis());
+                    StateWord {
                         phase: Phase::HalfOpen(Probing { in_flight, progress, ..probing }),
                         ..word
                     }
                 }
                 // A probe is lost: begin anew, in a generation that its late end cannot reach.
-                Phase::HalfOpen(probing) if is_stuck(probing, rules, world) => {
-                    word.next(word.level, first_probe(world.now_millis()))
+                Phase::HalfOpen(probing) if is_stuck(probing, rules, time) => {
+                    word.next(word.level, first_probe(time.now_millis()))
                 }
-                Phase::HalfOpen(_) => return Err(Refusal::ProbesTaken),
+                Phase::HalfOpen(_) => return Err(Rejected::probes_taken()),
             };
             match self.word.replace(stands, next.pack()) {
                 Ok(()) => {
-                    let change = change(word, next, Tally::default());
-                    return Ok((Pass(next.pack()), change));
+                    let change = transition(word, next, Tally::default());
+                    return Ok((Admission(next.pack()), change));
                 }
                 Err(other) => stands = other,
             }
@@ -172,26 +158,26 @@ impl<A: Atomic> Machine<A> {
     /// The ordinary day's way out: whether the good end of this call would change nothing. Then it
     /// need not be recorded, and no thread writes to what others read.
     #[inline]
-    pub fn is_unmoved_by_good(&self, rules: &Rules, pass: Pass) -> bool {
+    pub fn is_unmoved_by_good(&self, rules: &Rules, admission: Admission) -> bool {
         // While it stays closed in one generation its word stays the same, to the bit.
-        self.word.read() == pass.0
-            && word::is_closed(pass.0)
-            && self.window.is_healthy(rules, word::generation(pass.0))
+        self.word.read() == admission.0
+            && word::is_closed(admission.0)
+            && self.window.is_healthy(rules, word::generation(admission.0))
     }
 
     /// Records how an admitted call ended. Too late for its generation, it counts for nothing.
     pub fn record(
         &self,
         rules: &Rules,
-        world: &impl World,
-        pass: Pass,
+        time: &impl TimeSource,
+        admission: Admission,
         sample: Sample,
-    ) -> Option<Change> {
-        if pass.is_probe() {
-            return self.end_probe(rules, world, pass, Some(sample));
+    ) -> Option<Transition> {
+        if admission.is_probe() {
+            return self.end_probe(rules, time, admission, Some(sample));
         }
-        let tally = self.note(rules, world, pass, sample)?;
-        self.open(pass, rules, world, tally)
+        let tally = self.note(rules, time, admission, sample)?;
+        self.open(admission, rules, time, tally)
     }
 
     /// Adds an ordinary call to the window; `Some` are the counts with which it must open.
@@ -199,21 +185,21 @@ impl<A: Atomic> Machine<A> {
     pub(super) fn note(
         &self,
         rules: &Rules,
-        world: &impl World,
-        pass: Pass,
+        time: &impl TimeSource,
+        admission: Admission,
         sample: Sample,
     ) -> Option<Tally> {
-        if self.word.read() != pass.0 {
+        if self.word.read() != admission.0 {
             return None;
         }
-        let lasting = &word_and(&self.word, word::generation(pass.0));
-        self.window.record(rules, lasting, sample, world)
+        let lasting = &word_and(&self.word, word::generation(admission.0));
+        self.window.record(rules, lasting, sample, time)
     }
 
     /// The call ended without saying anything of the partner: a probe gives its place back.
-    pub fn give_back(&self, rules: &Rules, world: &impl World, pass: Pass) {
-        if pass.is_probe() {
-            self.end_probe(rules, world, pass, None);
+    pub fn give_back(&self, rules: &Rules, time: &impl TimeSource, admission: Admission) {
+        if admission.is_probe() {
+            self.end_probe(rules, time, admission, None);
         }
     }
 
@@ -221,18 +207,18 @@ impl<A: Atomic> Machine<A> {
     fn end_probe(
         &self,
         rules: &Rules,
-        world: &impl World,
-        pass: Pass,
+        time: &impl TimeSource,
+        admission: Admission,
         sample: Option<Sample>,
-    ) -> Option<Change> {
+    ) -> Option<Transition> {
         let mut stands = self.word.read();
         loop {
-            let word = Word::unpack(stands);
+            let word = StateWord::unpack(stands);
             let Phase::HalfOpen(mut probing) = word.phase else { return None };
-            if word.generation != word::generation(pass.0) {
+            if word.generation != word::generation(admission.0) {
                 return None;
             }
-            let now = world.now_millis();
+            let now = time.now_millis();
             probing.in_flight = probing.in_flight.saturating_sub(1);
             probing.progress = Progress::at(now);
             if let Some(sample) = sample {
@@ -242,18 +228,18 @@ impl<A: Atomic> Machine<A> {
             let failures = u64::from(sample.is_some_and(|sample| sample.failed));
             let tally = Tally { calls: probing.passed, failures, slow: probing.slow };
             let next = if failures > 0 {
-                word.next(word.level, opened(rules, world, word.level))
+                word.next(word.level, opened(rules, time, word.level))
             } else if probing.passed < rules.probes {
-                Word { phase: Phase::HalfOpen(probing), ..word }
+                StateWord { phase: Phase::HalfOpen(probing), ..word }
             } else if rules.too_slow(probing.slow, probing.passed) {
-                word.next(word.level, opened(rules, world, word.level))
+                word.next(word.level, opened(rules, time, word.level))
             } else {
                 word.next(word.level, Phase::Closed { since: now.max(1) })
             };
             match self.word.replace(stands, next.pack()) {
                 Ok(()) => {
                     self.begin(rules, next);
-                    return change(word, next, tally);
+                    return transition(word, next, tally);
                 }
                 Err(other) => stands = other,
             }
@@ -261,66 +247,67 @@ impl<A: Atomic> Machine<A> {
     }
 
     /// Opens a closed breaker for a reason that the window does not show (calls that hang).
-    pub fn trip(&self, rules: &Rules, world: &impl World, tally: Tally) -> Option<Change> {
-        self.open(Pass(self.word.read()), rules, world, tally)
+    pub fn trip(&self, rules: &Rules, time: &impl TimeSource, tally: Tally) -> Option<Transition> {
+        self.open(Admission(self.word.read()), rules, time, tally)
     }
 
-    /// From the closed word of `pass`, if it still stands: only the first of several callers opens.
+    /// From the closed word of `admission`, if it still stands: only the first of several callers opens.
     #[cold]
     pub(super) fn open(
         &self,
-        pass: Pass,
+        admission: Admission,
         rules: &Rules,
-        world: &impl World,
+        time: &impl TimeSource,
         tally: Tally,
-    ) -> Option<Change> {
-        let word = Word::unpack(pass.0);
+    ) -> Option<Transition> {
+        let word = StateWord::unpack(admission.0);
         let Phase::Closed { since } = word.phase else { return None };
-        let level = rules.level_after(word.level, since, world.now_millis());
-        let next = word.next(level, opened(rules, world, level));
-        self.word.replace(pass.0, next.pack()).ok()?;
-        change(word, next, tally)
+        let level = rules.level_after(word.level, since, time.now_millis());
+        let next = word.next(level, opened(rules, time, level));
+        self.word.replace(admission.0, next.pack()).ok()?;
+        transition(word, next, tally)
     }
 
     /// Closes it, with an empty window and no memory of flapping.
-    pub fn reset(&self, rules: &Rules) -> Option<Change> {
+    pub fn reset(&self, rules: &Rules) -> Option<Transition> {
         let mut stands = self.word.read();
         loop {
-            let word = Word::unpack(stands);
+            let word = StateWord::unpack(stands);
             let next = word.next(0, Phase::Closed { since: 0 });
             match self.word.replace(stands, next.pack()) {
                 Ok(()) => {
                     self.begin(rules, next);
-                    return change(word, next, Tally::default());
+                    return transition(word, next, Tally::default());
                 }
                 Err(other) => stands = other,
             }
         }
     }
 
-    fn begin(&self, rules: &Rules, word: Word) {
+    fn begin(&self, rules: &Rules, word: StateWord) {
         if let Phase::Closed { .. } = word.phase {
             self.window.clear(rules, &word_and(&self.word, word.generation));
         }
     }
 
+    /// The state, as it is; an open time that is over changes nothing until a call comes.
     #[must_use]
-    pub fn state(&self) -> State {
-        Word::unpack(self.word.read()).phase.state()
+    pub fn state(&self) -> BreakerState {
+        StateWord::unpack(self.word.read()).phase.state()
     }
 }
 
 impl Phase {
-    pub(super) const fn state(self) -> State {
+    pub(super) const fn state(self) -> BreakerState {
         match self {
-            Self::Closed { .. } => State::Closed,
-            Self::Open { .. } => State::Open,
-            Self::HalfOpen(_) => State::HalfOpen,
+            Self::Closed { .. } => BreakerState::Closed,
+            Self::Open { .. } => BreakerState::Open,
+            Self::HalfOpen(_) => BreakerState::HalfOpen,
         }
     }
 }
 
-/// A pass's generation beside the word that tells whether it still lasts.
+/// An admission's generation beside the word that tells whether it still lasts.
 struct Lasting<'a, A> {
     word: &'a A,
     generation: u64,
@@ -331,7 +318,7 @@ const fn word_and<A>(word: &A, generation: u64) -> Lasting<'_, A> {
     Lasting { word, generation }
 }
 
-impl<A: Atomic> window::Generation for Lasting<'_, A> {
+impl<A: Atomic> Generation for Lasting<'_, A> {
     #[inline]
     fn number(&self) -> u64 {
         self.generation
@@ -343,9 +330,9 @@ impl<A: Atomic> window::Generation for Lasting<'_, A> {
 }
 
 /// None for a half-open that begins anew: nobody outside sees a difference.
-fn change(from: Word, to: Word, tally: Tally) -> Option<Change> {
+fn transition(from: StateWord, to: StateWord, tally: Tally) -> Option<Transition> {
     let (from, generation, to) = (from.phase.state(), to.generation, to.phase.state());
-    (from != to).then_some(Change { from, to, generation, tally })
+    (from != to).then_some(Transition { from, to, generation, tally })
 }
 
 fn first_probe(now: Millis) -> Phase {
@@ -353,9 +340,9 @@ fn first_probe(now: Millis) -> Phase {
 }
 
 /// The open time is counted from the next whole millisecond, so it is never shorter than asked.
-fn opened(rules: &Rules, world: &impl World, level: u64) -> Phase {
-    let now = world.now().div_ceil(NANOS_PER_MILLI);
-    Phase::Open { until: now.saturating_add(rules.open_for(level, world.chance())) }
+fn opened(rules: &Rules, time: &impl TimeSource, level: u64) -> Phase {
+    let now = time.now().div_ceil(NANOS_PER_MILLI);
+    Phase::Open { until: now.saturating_add(rules.open_for(level, time.jitter())) }
 }
 
 /// What is left of the open time. More than it can ever be means that the clock has gone back:
@@ -376,8 +363,6 @@ fn has_room(probing: Probing, rules: &Rules) -> bool {
     room(probing, rules) > 0
 }
 
-pub(super) fn is_stuck(probing: Probing, rules: &Rules, world: &impl World) -> bool {
-    probing.progress.age(world.now_millis()) >= rules.reclaim
+pub(super) fn is_stuck(probing: Probing, rules: &Rules, time: &impl TimeSource) -> bool {
+    probing.progress.age(time.now_millis()) >= rules.reclaim
 }
-
-const NANOS_PER_MILLI: u64 = 1_000_000;

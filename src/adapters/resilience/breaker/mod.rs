@@ -30,29 +30,29 @@
 //!
 //! # Using it
 //!
-//! Say what a call's error means by [`Unanswered`](super::outcome::Unanswered), then watch the call:
+//! Say by [`Failed`](super::outcome::Failed) whether the partner answered, and make the call through it:
 //!
 //! ```
-//! # use order_service::adapters::resilience::{breaker::*, clock::Clock, observer::Silent, outcome::Failed};
-//! # use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
+//! # use order_service::adapters::resilience::{breaker::*, clock::MonotonicClock, observer::Silent, outcome::Failed};
+//! # use order_service::core::domain::unavailable::{Shed, System, Unknown};
 //! # use std::sync::Arc;
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
 //! let config = BreakerConfig { min_requests: 2, ..BreakerConfig::default() };
-//! let breaker = Breaker::new(System::Catalog, &config, Clock::coarse(), Arc::new(Silent)).unwrap();
+//! let breaker = Breaker::new(System::Catalog, &config, MonotonicClock::coarse(), Arc::new(Silent)).unwrap();
 //!
 //! // A business answer shows a partner in good health, whatever we think of it.
-//! let sold_out: Result<(), _> = breaker.watch("order", async { Err(Failed::Answered("sold out")) }).await;
+//! let sold_out: Result<(), _> = breaker.call("order", async { Err(Failed::Answered("sold out")) }).await;
 //! assert_eq!(sold_out, Err(Failed::Answered("sold out")));
 //!
 //! // No answer is the partner's failure.
-//! let silent: Result<(), Failed<&str>> = breaker.watch("order", async { Err(Unknown::TimedOut.into()) }).await;
+//! let silent: Result<(), Failed<&str>> = breaker.call("order", async { Err(Unknown::TimedOut.into()) }).await;
 //! assert!(silent.is_err());
 //!
 //! // One of two failed: it is open, and the next call is refused before anything of it runs.
-//! assert_eq!(breaker.state(), State::Open);
-//! let refused: Result<(), Failed<&str>> = breaker.watch("order", async { unreachable!() }).await;
-//! assert!(matches!(refused, Err(Failed::NoAnswer(no)) if no.cause == Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))));
+//! assert_eq!(breaker.state(), BreakerState::Open);
+//! let refused: Result<(), Failed<&str>> = breaker.call("order", async { unreachable!() }).await;
+//! assert!(matches!(refused, Err(Failed::NoAnswer(no)) if no.cause == Shed::BreakerOpen.into()));
 //! # }
 //! ```
 //!
@@ -60,11 +60,11 @@
 //! cancelled; dropped by a panic, as a failure:
 //!
 //! ```
-//! # use order_service::adapters::resilience::{breaker::*, clock::Clock, observer::Silent, outcome::Verdict};
+//! # use order_service::adapters::resilience::{breaker::*, clock::MonotonicClock, observer::Silent, outcome::Verdict};
 //! # use order_service::core::domain::unavailable::{NoAnswer, System};
 //! # use std::{sync::Arc, time::Duration};
 //! # let config = BreakerConfig::default();
-//! # let breaker = Breaker::new(System::Catalog, &config, Clock::coarse(), Arc::new(Silent)).unwrap();
+//! # let breaker = Breaker::new(System::Catalog, &config, MonotonicClock::coarse(), Arc::new(Silent)).unwrap();
 //! let permit = breaker.try_acquire()?;
 //! let elapsed = Duration::from_millis(20); // as long as the call took
 //! permit.record(Verdict::Healthy, elapsed);
@@ -73,7 +73,7 @@
 //!
 //! # Why it is right
 //!
-//! State, generation and what justifies the next change are one 64-bit word, changed by one
+//! BreakerState, generation and what justifies the next change are one 64-bit word, changed by one
 //! compare-and-swap. So exactly one thread makes each change, the time of opening is visible with
 //! the state, and whoever makes a change is the one who tells of it, under no lock. A permit is the
 //! word that gave it: a result counts only while that word's generation lasts. The window of the
@@ -89,67 +89,49 @@
 //! recorded at all: on an ordinary day nothing is written to memory that threads share. The figures
 //! are in docs/benchmarks.md, the reasons for an own breaker in docs/adr/0003-own-circuit-breaker.md.
 
+pub(in crate::adapters::resilience) mod state;
+
 mod atomic;
-mod buckets;
-mod config;
-mod guard;
-mod keyed;
 mod layout;
-mod machine;
-mod mode;
-mod permit;
-mod ramp;
-mod ring;
-mod rules;
-mod shared;
-mod streak;
-mod view;
-mod window;
+mod sample;
+mod time_source;
 mod word;
 
+mod buckets;
+mod ring;
+mod streak;
+mod window;
+
+mod config;
+mod machine;
+mod rules;
+mod view;
+
+mod mode;
+mod shared;
+
+mod call;
+mod guard;
+mod permit;
+
+mod keyed;
+
 pub use config::{BreakerConfig, SlowAs, WindowKind};
-pub use guard::{Breaker, Capacity, Snapshot};
+pub use guard::Breaker;
 pub use keyed::Keyed;
-pub use mode::{Mode, UnknownMode, in_canary};
-pub use permit::Permit;
+pub use mode::in_canary;
+pub use permit::CallPermit;
+pub use state::{
+    BreakerCapacity, BreakerMode, BreakerRejection, BreakerSnapshot, BreakerState, Tally,
+    Transition, UnknownMode,
+};
 
 /// The machine beneath, generic over its atomics: for model checks and for the curious.
 pub mod parts {
     pub use super::atomic::Atomic;
-    pub use super::machine::{Change, Machine, Pass, Refusal, World};
-    pub use super::rules::{Rules, Tally};
-    pub use super::view::View;
-    pub use super::window::Sample;
-}
-
-/// A breaker's state. An open breaker whose time is over stays open until a call comes to probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum State {
-    Closed,
-    Open,
-    HalfOpen,
-}
-
-impl State {
-    pub const ALL: [Self; 3] = [Self::Closed, Self::Open, Self::HalfOpen];
-
-    /// As people write it, in logs and spans.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half-open",
-        }
-    }
-
-    /// As metric labels and JSON have it.
-    #[must_use]
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half_open",
-        }
-    }
+    pub use super::machine::{Admission, Machine, Rejected};
+    pub use super::rules::Rules;
+    pub use super::sample::Sample;
+    pub use super::time_source::TimeSource;
+    pub use super::view::MachineView;
 }

@@ -1,110 +1,34 @@
-//! Whether the machine's verdict is obeyed. Switched at run time; a mode with an expiry gives way
-//! to the configured one by itself.
+//! Which mode is in force: switched at run time, and a mode with an expiry gives way to the configured
+//! one by itself. And which instances are in a canary's share.
 
+use super::state::BreakerMode;
 use super::word::Millis;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How a breaker treats calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// Nothing is recorded and nothing refused.
-    Off,
-    /// The machine plays, but every call passes; what it would have refused is counted.
-    DryRun,
-    Enforce,
-    /// Every call is refused.
-    ForcedOpen,
-    /// Every call passes; the machine goes on watching.
-    ForcedClosed,
-}
-
-impl Mode {
-    pub const ALL: [Self; 5] =
-        [Self::Off, Self::DryRun, Self::Enforce, Self::ForcedOpen, Self::ForcedClosed];
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::DryRun => "dry_run",
-            Self::Enforce => "enforce",
-            Self::ForcedOpen => "forced_open",
-            Self::ForcedClosed => "forced_closed",
-        }
-    }
-
-    const fn tag(self) -> u64 {
-        match self {
-            Self::Off => 0,
-            Self::DryRun => 1,
-            Self::Enforce => 2,
-            Self::ForcedOpen => 3,
-            Self::ForcedClosed => 4,
-        }
-    }
-
-    const fn of_tag(tag: u64) -> Self {
-        match tag {
-            0 => Self::Off,
-            1 => Self::DryRun,
-            2 => Self::Enforce,
-            3 => Self::ForcedOpen,
-            _ => Self::ForcedClosed,
-        }
-    }
-
-    /// A forced mode that nobody takes back would outlast the reason for it.
-    pub const FORCED_TTL: Duration = Duration::from_secs(15 * 60);
-
-    const fn default_ttl(self) -> Option<Duration> {
-        match self {
-            Self::ForcedOpen | Self::ForcedClosed => Some(Self::FORCED_TTL),
-            Self::Off | Self::DryRun | Self::Enforce => None,
-        }
-    }
-}
-
-impl std::str::FromStr for Mode {
-    type Err = UnknownMode;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|mode| mode.as_str() == word).ok_or(UnknownMode)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not one of off, dry_run, enforce, forced_open, forced_closed")]
-pub struct UnknownMode;
-
 /// The mode in force: three bits of mode, the rest its end in milliseconds (zero: no end).
 #[derive(Debug)]
 pub(super) struct Switch {
-    configured: Mode,
+    configured: BreakerMode,
     current: AtomicU64,
 }
 
 impl Switch {
-    pub(super) fn new(configured: Mode) -> Self {
-        Self { configured, current: AtomicU64::new(configured.tag()) }
-    }
-
-    #[inline]
-    pub(super) fn mode(&self, now: impl FnOnce() -> Millis) -> Mode {
-        self.read(now).0
+    pub(super) fn new(configured: BreakerMode) -> Self {
+        Self { configured, current: AtomicU64::new(tag(configured)) }
     }
 
     /// Whether it enforces, with no end to it: the ordinary day in one comparison.
     #[inline]
     pub(super) fn plainly_enforces(&self) -> bool {
-        self.current.load(Ordering::Acquire) == Mode::Enforce.tag()
+        self.current.load(Ordering::Acquire) == tag(BreakerMode::Enforce)
     }
 
     /// The mode, and how long it will last if it has an end.
     #[inline]
-    pub(super) fn read(&self, now: impl FnOnce() -> Millis) -> (Mode, Option<Millis>) {
+    pub(super) fn read(&self, now: impl FnOnce() -> Millis) -> (BreakerMode, Option<Millis>) {
         let word = self.current.load(Ordering::Acquire);
-        let (mode, end) = (Mode::of_tag(word & 7), word >> 3);
+        let (mode, end) = (of_tag(word & 7), word >> 3);
         if end == 0 {
             return (mode, None);
         }
@@ -114,12 +38,32 @@ impl Switch {
         }
     }
 
-    pub(super) fn set(&self, mode: Mode, ttl: Option<Duration>, now: Millis) {
+    pub(super) fn set(&self, mode: BreakerMode, ttl: Option<Duration>, now: Millis) {
         let end = ttl.or(mode.default_ttl()).map_or(0, |ttl| {
             now.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
                 .clamp(1, u64::MAX >> 3)
         });
-        self.current.store(mode.tag() | (end << 3), Ordering::Release);
+        self.current.store(tag(mode) | (end << 3), Ordering::Release);
+    }
+}
+
+const fn tag(mode: BreakerMode) -> u64 {
+    match mode {
+        BreakerMode::Off => 0,
+        BreakerMode::DryRun => 1,
+        BreakerMode::Enforce => 2,
+        BreakerMode::ForcedOpen => 3,
+        BreakerMode::ForcedClosed => 4,
+    }
+}
+
+const fn of_tag(tag: u64) -> BreakerMode {
+    match tag {
+        0 => BreakerMode::Off,
+        1 => BreakerMode::DryRun,
+        2 => BreakerMode::Enforce,
+        3 => BreakerMode::ForcedOpen,
+        _ => BreakerMode::ForcedClosed,
     }
 }
 
@@ -141,20 +85,20 @@ mod tests {
 
     #[test]
     fn a_forced_mode_gives_way_to_the_configured_one_after_its_time() {
-        let switch = Switch::new(Mode::DryRun);
-        switch.set(Mode::ForcedOpen, Some(Duration::from_secs(1)), 500);
-        assert_eq!(switch.read(|| 1_499), (Mode::ForcedOpen, Some(1)));
-        assert_eq!(switch.read(|| 1_500), (Mode::DryRun, None));
+        let switch = Switch::new(BreakerMode::DryRun);
+        switch.set(BreakerMode::ForcedOpen, Some(Duration::from_secs(1)), 500);
+        assert_eq!(switch.read(|| 1_499), (BreakerMode::ForcedOpen, Some(1)));
+        assert_eq!(switch.read(|| 1_500), (BreakerMode::DryRun, None));
     }
 
     #[test]
     fn a_forced_mode_without_a_time_lasts_a_quarter_of_an_hour_and_others_for_ever() {
-        let switch = Switch::new(Mode::Enforce);
-        switch.set(Mode::ForcedClosed, None, 0);
-        assert_eq!(switch.mode(|| 899_999), Mode::ForcedClosed);
-        assert_eq!(switch.mode(|| 900_000), Mode::Enforce);
-        switch.set(Mode::DryRun, None, 0);
-        assert_eq!(switch.mode(|| u64::MAX), Mode::DryRun);
+        let switch = Switch::new(BreakerMode::Enforce);
+        switch.set(BreakerMode::ForcedClosed, None, 0);
+        assert_eq!(switch.read(|| 899_999).0, BreakerMode::ForcedClosed);
+        assert_eq!(switch.read(|| 900_000).0, BreakerMode::Enforce);
+        switch.set(BreakerMode::DryRun, None, 0);
+        assert_eq!(switch.read(|| u64::MAX).0, BreakerMode::DryRun);
     }
 
     #[test]

@@ -25,8 +25,8 @@ use super::layout::{
     FULL, GENERATION, GENERATION_MASK, HEALTHY, Layout, Span, calls, cell_of, empty, fill, lap,
     mask, segment,
 };
-use super::rules::Tally;
-use super::window::{Generation, Sample};
+use super::sample::{Generation, Sample};
+use super::state::Tally;
 
 /// A view of the words of one ring.
 pub(super) struct Ring<'a, A, L> {

@@ -2,12 +2,15 @@
 
 use super::config::{BreakerConfig, SlowAs, WindowKind};
 use super::layout::{self, Large, Small, Span};
-use super::word::Millis;
+use super::state::Tally;
+use super::word::{MAX_LEVEL, Millis};
+use crate::adapters::resilience::clock::nanos;
 use std::time::Duration;
 
-/// A million parts: shares are compared as integers, so that 15 of 50 is exactly 0.30.
-const PARTS: f64 = 1e6;
+/// Of how many parts a whole is: shares are compared as integers, so that 15 of 50 is exactly 0.30.
+pub(super) const PARTS: u64 = 1_000_000;
 
+/// The rules of one breaker, the same for all of a keyed set.
 #[derive(Debug, Clone)]
 pub struct Rules {
     pub(super) window: Window,
@@ -25,8 +28,7 @@ pub struct Rules {
     pub(super) probes: u64,
     pub(super) probes_in_flight: u64,
     pub(super) reclaim: Millis,
-    pub(super) ramp: Millis,
-    pub(super) ramp_sheds: bool,
+    ramp: Millis,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,14 +45,6 @@ pub(super) enum Window {
     None,
 }
 
-/// What is in a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    pub calls: u64,
-    pub failures: u64,
-    pub slow: u64,
-}
-
 impl Rules {
     /// The configuration must have been validated.
     #[must_use]
@@ -65,9 +59,7 @@ impl Rules {
                     size => Window::ManyCalls(Span::of::<Large>(size)),
                 },
                 WindowKind::Time => Window::Time {
-                    bucket_nanos: super::super::clock::nanos(
-                        config.window_duration / config.window_buckets.max(1),
-                    ),
+                    bucket_nanos: nanos(config.window_duration / config.window_buckets.max(1)),
                     buckets: u64::from(config.window_buckets),
                 },
                 WindowKind::Consecutive => Window::None,
@@ -87,7 +79,6 @@ impl Rules {
             probes_in_flight: u64::from(config.half_open_max_in_flight),
             reclaim: millis(config.probe_timeout),
             ramp: millis(config.ramp),
-            ramp_sheds: config.ramp_sheds,
         }
     }
 
@@ -104,10 +95,10 @@ impl Rules {
     }
 
     /// How long it stays open: doubled at each flap level within the maximum, plus jitter, so that
-    /// instances do not probe in step. `chance` is between zero and a million.
-    pub(super) fn open_for(&self, level: u64, chance: u64) -> Millis {
+    /// instances do not probe in step. `jitter` is the part of it to take, in millionths.
+    pub(super) fn open_for(&self, level: u64, jitter: u64) -> Millis {
         let grown = self.open.saturating_mul(1 << level).min(self.open_max);
-        lengthen(grown, self.jitter_parts * chance / 1_000_000)
+        lengthen(grown, self.jitter_parts * jitter / PARTS)
     }
 
     /// The flap level of a breaker that opens now, closed since `since` (zero: never was open).
@@ -118,21 +109,32 @@ impl Rules {
         }
         let calm = self.open.saturating_mul(10).max(1);
         match now.saturating_sub(since) / calm {
-            0 => (level + 1).min(super::word::MAX_LEVEL),
+            0 => (level + 1).min(MAX_LEVEL),
             calms => level.saturating_sub(calms),
         }
+    }
+
+    /// How much of the work that waits may come back, in millionths, if it is closed since `since`
+    /// (zero: never was open): a tenth at once, since a recovered partner that gets no calls cannot
+    /// show that it has recovered, and all of it after the ramp.
+    pub(super) fn returned(&self, since: Millis, now: Millis) -> u64 {
+        let passed = now.saturating_sub(since);
+        if since == 0 || passed >= self.ramp {
+            return PARTS;
+        }
+        PARTS / 10 + PARTS / 10 * 9 * passed / self.ramp
     }
 }
 
 /// Whether `part` of `whole` is at least `parts` millionths.
 #[inline]
 const fn reaches(part: u64, whole: u64, parts: u64) -> bool {
-    part * 1_000_000 >= parts * whole && whole > 0
+    part * PARTS >= parts * whole && whole > 0
 }
 
 /// Longer by so many millionths.
 const fn lengthen(time: Millis, parts: u64) -> Millis {
-    time + time / 1_000_000 * parts + time % 1_000_000 * parts / 1_000_000
+    time + time / PARTS * parts + time % PARTS * parts / PARTS
 }
 
 fn millis(duration: Duration) -> Millis {
@@ -145,5 +147,5 @@ fn millis(duration: Duration) -> Millis {
     reason = "shares between 0 and 1, validated"
 )]
 fn parts(share: f64) -> u64 {
-    (share * PARTS).round() as u64
+    (share * 1e6).round() as u64
 }

@@ -2,18 +2,16 @@
 //! and whoever listens.
 
 use super::config::{BreakerConfig, SlowAs};
-use super::machine::{Change, Refusal, World};
-use super::mode::{Mode, Switch, in_canary};
-use super::rules::{Rules, Tally};
-use crate::adapters::resilience::clock::Clock;
-use crate::adapters::resilience::observer::{Observer, Rejection, Transition, tell};
-use crate::adapters::resilience::settings::Fault;
-use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, System};
+use super::machine::Rejected;
+use super::mode::{Switch, in_canary};
+use super::rules::Rules;
+use super::state::{BreakerMode, BreakerRejection, Transition};
+use crate::adapters::resilience::clock::MonotonicClock;
+use crate::adapters::resilience::observer::{Observer, tell};
+use crate::adapters::resilience::settings::InvalidSetting;
+use crate::core::domain::unavailable::{NoAnswer, Shed, System};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// When nobody knows how long a probe will take.
-pub(super) const PROBE_HINT: Duration = Duration::from_secs(1);
 
 /// What all breakers of one kind have in common.
 #[derive(Debug)]
@@ -24,7 +22,7 @@ pub(super) struct Shared {
     pub slow_call_threshold: Duration,
     pub slow_call_rate: f64,
     pub mode: Switch,
-    clock: Clock,
+    pub clock: MonotonicClock,
     observer: Arc<dyn Observer>,
 }
 
@@ -32,16 +30,19 @@ impl Shared {
     pub(super) fn new(
         system: System,
         config: &BreakerConfig,
-        clock: Clock,
+        clock: MonotonicClock,
         observer: Arc<dyn Observer>,
-    ) -> Result<Self, Vec<Fault>> {
-        let faults = config.validate();
-        if !faults.is_empty() {
-            return Err(faults);
+    ) -> Result<Self, Vec<InvalidSetting>> {
+        let invalid = config.validate();
+        if !invalid.is_empty() {
+            return Err(invalid);
         }
         let enforces = in_canary(&config.instance_id, config.canary_percent);
-        let mode =
-            if config.mode == Mode::Enforce && !enforces { Mode::DryRun } else { config.mode };
+        let mode = if config.mode == BreakerMode::Enforce && !enforces {
+            BreakerMode::DryRun
+        } else {
+            config.mode
+        };
         Ok(Self {
             system,
             rules: Rules::of(config),
@@ -54,78 +55,46 @@ impl Shared {
         })
     }
 
+    /// The mode in force.
+    #[inline]
+    pub(super) fn mode(&self) -> BreakerMode {
+        self.mode_and_rest().0
+    }
+
+    /// The mode in force, and how long it will last if it has an end.
+    #[inline]
+    pub(super) fn mode_and_rest(&self) -> (BreakerMode, Option<Duration>) {
+        let (mode, left) = self.mode.read(|| self.clock.now_millis());
+        (mode, left.map(Duration::from_millis))
+    }
+
     #[inline]
     pub(super) fn tell(&self, news: impl FnOnce(&dyn Observer)) {
         tell(&*self.observer, news);
     }
 
+    /// The only place where a change of state is told: to the log and to the observer, after the
+    /// swap that made it visible, by the one thread whose swap it was.
     #[cold]
-    pub(super) fn announce(&self, change: Change) {
-        let Tally { calls, failures, slow } = change.tally;
-        let transition = Transition {
-            system: self.system,
-            from: change.from,
-            to: change.to,
-            failure_rate: rate(failures.max(slow), calls),
-            generation: u32::try_from(change.generation).unwrap_or(u32::MAX),
-        };
+    pub(super) fn announce(&self, transition: &Transition) {
         tracing::warn!(
             system = %self.system,
-            prev_state = change.from.as_str(),
-            new_state = change.to.as_str(),
-            failure_rate = transition.failure_rate,
+            prev_state = transition.from.as_str(),
+            new_state = transition.to.as_str(),
+            failure_rate = transition.failure_rate(),
             "circuit breaker state changed"
         );
-        self.tell(|observer| observer.transition(&transition));
+        self.tell(|observer| observer.transition(self.system, transition));
     }
 }
 
-impl World for Shared {
-    #[inline]
-    fn now(&self) -> u64 {
-        self.clock.now_nanos()
-    }
-
-    #[inline]
-    fn now_millis(&self) -> u64 {
-        self.clock.now_millis()
-    }
-
-    fn chance(&self) -> u64 {
-        fastrand::u64(0..1_000_000)
-    }
-}
-
-impl Refusal {
-    pub(super) const fn reason(self) -> Rejection {
-        match self {
-            Self::Open(_) => Rejection::Open,
-            Self::ProbesTaken | Self::Returning(_) => Rejection::HalfOpenFull,
-        }
-    }
-
-    pub(super) const fn retry_after(self) -> Duration {
-        match self {
-            Self::Open(left) => left,
-            Self::ProbesTaken => PROBE_HINT,
-            Self::Returning(left) => left,
-        }
-    }
-}
-
-impl From<Refusal> for NoAnswer {
-    fn from(refusal: Refusal) -> Self {
-        let cause = match refusal {
-            Refusal::Open(_) => Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
-            Refusal::ProbesTaken | Refusal::Returning(_) => {
-                Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken))
-            }
+impl From<Rejected> for NoAnswer {
+    fn from(rejected: Rejected) -> Self {
+        let shed = match rejected.reason {
+            BreakerRejection::Open => Shed::BreakerOpen,
+            BreakerRejection::HalfOpenFull => Shed::ProbesTaken,
+            BreakerRejection::Forced => Shed::ForcedOpen,
         };
-        Self { cause, retry_after: Some(refusal.retry_after()) }
+        Self { cause: shed.into(), retry_after: rejected.retry_after }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of a window")]
-pub(super) fn rate(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -2,7 +2,7 @@
 //! streak to end.
 
 use super::atomic::Atomic;
-use super::window::Generation;
+use super::sample::Generation;
 
 const COUNT_BITS: u64 = 40;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;

@@ -4,37 +4,12 @@
 use super::atomic::Atomic;
 use super::buckets::Buckets;
 use super::layout::{Large, SMALL_CELLS, Small, Span, is_healthy};
-use super::machine::World;
 use super::ring::Ring;
-use super::rules::{self, Rules, Tally};
+use super::rules::{self, Rules};
+use super::sample::{Generation, Sample};
+use super::state::Tally;
 use super::streak;
-
-/// What a call adds to the window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sample {
-    pub failed: bool,
-    pub slow: bool,
-}
-
-impl Sample {
-    pub const GOOD: Self = Self { failed: false, slow: false };
-    pub const FAILED: Self = Self { failed: true, slow: false };
-    pub const SLOW: Self = Self { failed: false, slow: true };
-
-    #[inline]
-    #[must_use]
-    pub const fn is_good(self) -> bool {
-        !self.failed && !self.slow
-    }
-}
-
-/// The generation that a call belongs to. Results of another are too late to count.
-pub(super) trait Generation {
-    fn number(&self) -> u64;
-
-    /// Whether the breaker is still in it.
-    fn is_current(&self) -> bool;
-}
+use super::time_source::TimeSource;
 
 /// The words of a window; what they mean is in the [`Rules`]. Those that every record writes stand
 /// last, away from the breaker's word, which every call reads.
@@ -92,7 +67,7 @@ impl<A: Atomic> Window<A> {
         rules: &Rules,
         generation: &impl Generation,
         sample: Sample,
-        world: &impl World,
+        time: &impl TimeSource,
     ) -> Option<Tally> {
         if let rules::Window::Calls(span) = rules.window
             && let Cells::Inline(cells) = &self.cells
@@ -104,7 +79,7 @@ impl<A: Atomic> Window<A> {
             let decides = !sample.is_good() || tally.calls == rules.min_calls;
             return (decides && rules.condemn(tally)).then_some(tally);
         }
-        self.record_with_care(rules, generation, sample, world)
+        self.record_with_care(rules, generation, sample, time)
     }
 
     /// The windows that are rarer than the default one, kept out of its way.
@@ -114,7 +89,7 @@ impl<A: Atomic> Window<A> {
         rules: &Rules,
         generation: &impl Generation,
         sample: Sample,
-        world: &impl World,
+        time: &impl TimeSource,
     ) -> Option<Tally> {
         let tally = match rules.window {
             rules::Window::Calls(span) => {
@@ -126,7 +101,7 @@ impl<A: Atomic> Window<A> {
                 ring.record(generation, sample).map(|word| ring.tally_of(word))
             }
             rules::Window::Time { bucket_nanos, buckets } => {
-                self.buckets(buckets, bucket_nanos).record(generation, sample, world.now())
+                self.buckets(buckets, bucket_nanos).record(generation, sample, time.now())
             }
             rules::Window::None => None,
         };
@@ -139,12 +114,12 @@ impl<A: Atomic> Window<A> {
         tally.filter(|tally| rules.condemn(*tally))
     }
 
-    pub(super) fn tally(&self, rules: &Rules, generation: u64, world: &impl World) -> Tally {
+    pub(super) fn tally(&self, rules: &Rules, generation: u64, time: &impl TimeSource) -> Tally {
         match rules.window {
             rules::Window::Calls(span) => self.small(span).tally(generation),
             rules::Window::ManyCalls(span) => self.large(span).tally(generation),
             rules::Window::Time { bucket_nanos, buckets } => {
-                self.buckets(buckets, bucket_nanos).tally(generation, world.now())
+                self.buckets(buckets, bucket_nanos).tally(generation, time.now())
             }
             rules::Window::None => {
                 let length = streak::length(&self.streak, generation);

@@ -31,7 +31,7 @@ pub(super) const MAX_PROBES: u64 = COUNT_MASK;
 pub(super) const MAX_LEVEL: u64 = 7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct StateWord {
     pub generation: u64,
     /// How often it has opened again soon after closing; lengthens the open time.
     pub level: u64,
@@ -91,7 +91,7 @@ pub(super) const fn generation(word: u64) -> u64 {
     (word >> GENERATION) & GENERATION_MASK
 }
 
-impl Word {
+impl StateWord {
     pub(super) const fn new() -> Self {
         Self { generation: 0, level: 0, phase: Phase::Closed { since: 0 } }
     }
@@ -161,8 +161,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_packed_is_unpacked(phase in phase(), generation in 0..=GENERATION_MASK, level in 0..=MAX_LEVEL) {
-            let word = Word { generation, level, phase };
-            prop_assert_eq!(Word::unpack(word.pack()), word);
+            let word = StateWord { generation, level, phase };
+            prop_assert_eq!(StateWord::unpack(word.pack()), word);
         }
     }
 

@@ -3,14 +3,18 @@
 
 use crate::adapters::outbound::alarm::ConfigAlarm;
 use crate::adapters::resilience::outcome::Failed;
-use crate::core::domain::unavailable::{NotExecuted, Shed, System};
+use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError, System};
 use crate::core::ports::payment::{Concern, PaymentError, Rejection};
 use tracing::Span;
 
 #[must_use]
-pub fn settle(system: System, alarm: &ConfigAlarm, failure: Failed<PaymentError>) -> PaymentError {
+pub fn conclude(
+    system: System,
+    alarm: &ConfigAlarm,
+    failure: Failed<PaymentError>,
+) -> PaymentError {
     let error = match failure {
-        Failed::NoAnswer(silence) => PaymentError::without_answer(system, silence),
+        Failed::NoAnswer(no_answer) => PaymentError::without_answer(system, no_answer),
         Failed::Answered(error) => error,
     };
     if let Some(sign) = misconfiguration(&error) {
@@ -37,16 +41,11 @@ fn misconfiguration(error: &PaymentError) -> Option<&str> {
 }
 
 fn description(error: &PaymentError) -> String {
-    use Shed::{BreakerOpen, ForcedOpen, ProbesTaken};
     match error {
-        PaymentError::NotExecuted(unavailable)
-            if matches!(
-                unavailable.cause,
-                NotExecuted::Shed(BreakerOpen | ProbesTaken | ForcedOpen)
-            ) =>
-        {
-            "circuit open".to_owned()
-        }
+        PaymentError::NotExecuted(PaymentSystemUnavailableError {
+            cause: NotExecuted::Shed(shed),
+            ..
+        }) if shed.is_circuit_open() => "circuit open".to_owned(),
         PaymentError::NotExecuted(_)
         | PaymentError::Unknown(_)
         | PaymentError::Duplicate
