@@ -1,6 +1,10 @@
 //! The sources as a tree of modules, each with everything that it names: read from `mod` lines as
 //! the compiler reads them, so that a file which belongs to no module shows as well.
 
+mod graph;
+
+pub use graph::Graph;
+
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeSet;
 use std::fs;
@@ -118,21 +122,25 @@ fn foreign_crates() -> BTreeSet<String> {
     names
 }
 
-/// What a file calls by a short name after importing it: such a name is not a crate's.
+/// What a file calls by a short name: what it imported, and the modules that it declares. Such a name
+/// is not a crate's.
 #[derive(Default)]
-struct Aliases(BTreeSet<String>);
+struct Aliases {
+    imported: BTreeSet<String>,
+    declared: BTreeSet<String>,
+}
 
 impl<'ast> Visit<'ast> for Aliases {
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         for (path, alias) in flatten(&item.tree) {
             if path.len() > 1 {
-                self.0.insert(alias);
+                self.imported.insert(alias);
             }
         }
     }
 
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        self.0.insert(item.ident.to_string());
+        self.declared.insert(plain(&item.ident));
         visit::visit_item_mod(self, item);
     }
 }
@@ -141,7 +149,7 @@ struct Reader<'a> {
     module: Vec<String>,
     in_test: bool,
     crates: &'a BTreeSet<String>,
-    aliases: BTreeSet<String>,
+    aliases: Aliases,
     names: Vec<Name>,
     children: Vec<(Vec<String>, bool)>,
 }
@@ -156,7 +164,7 @@ impl<'a> Reader<'a> {
         let mut aliases = Aliases::default();
         aliases.visit_file(syntax);
         let (names, children) = (vec![], vec![]);
-        let mut reader = Self { module, in_test, crates, aliases: aliases.0, names, children };
+        let mut reader = Self { module, in_test, crates, aliases, names, children };
         reader.visit_file(syntax);
         reader
     }
@@ -172,7 +180,11 @@ impl<'a> Reader<'a> {
                 let kept = self.module.len().saturating_sub(up);
                 (true, [self.module[..kept].to_vec(), rest(down)].concat())
             }
-            name if self.crates.contains(name) && !self.aliases.contains(name) => (false, rest(0)),
+            name if self.aliases.declared.contains(name) => {
+                (true, [self.module.clone(), rest(0)].concat())
+            }
+            name if self.aliases.imported.contains(name) => return,
+            name if self.crates.contains(name) => (false, rest(0)),
             _ => return,
         };
         if !path.is_empty() {
