@@ -4,6 +4,7 @@
 use order_service::adapters::outbound::sber::Credentials;
 use order_service::adapters::resilience::breaker::SlowAs;
 use order_service::adapters::resilience::guards::GuardConfig;
+use order_service::adapters::resilience::settings::Concurrency;
 use order_service::config::{Config, Problem, Problems};
 use order_service::core::domain::provider::Provider;
 use secrecy::ExposeSecret;
@@ -118,6 +119,9 @@ const REFUSED: &[Refused<'_>] = &[
     (&[("SBER_MAX_CONCURRENT", "99999999999999999999")], "SBER_MAX_CONCURRENT", "whole number"),
     (&[("SBER_CB_WINDOW", "Count")], "SBER_CB_WINDOW", "count, time, consecutive"),
     (&[("SBER_CB_MODE", "on")], "SBER_CB_MODE", "dry_run"),
+    (&[("SBER_CONCURRENCY", "on")], "SBER_CONCURRENCY", "fixed, observe, adaptive"),
+    (&[("SBER_CB_OPEN_TIMEOUT_MAX", "29s")], "SBER_CB_OPEN_TIMEOUT_MAX", "at least CB_OPEN_TIMEOUT"),
+    (&[("SBER_CB_OPEN_TIMEOUT_MAX", "2h")], "SBER_CB_OPEN_TIMEOUT_MAX", "1h"),
     (&[("SBER_CB_SLOW_AS", "error")], "SBER_CB_SLOW_AS", "failure, rate, ignore"),
     (&[("SBER_HEALTH_PATH", "health")], "SBER_HEALTH_PATH", "slash"),
     (&[("SBER_PROTOCOL", "xml")], "SBER_PROTOCOL", "classic, json"),
@@ -236,6 +240,7 @@ fn what_an_operator_may_choose_is_taken() {
         &[("DATABASE_URL", "postgres://user:secret@db:5432/orders?sslmode=require")],
         &[("SBER_CB_WINDOW", "consecutive"), ("SBER_CB_CONSECUTIVE_FAILURES", "5")],
         &[("SBER_CB_MODE", "dry_run")],
+        &[("SBER_CONCURRENCY", "observe"), ("SBER_CB_OPEN_TIMEOUT_MAX", "30s")],
         &[("CACHE_URL", "redis://cache")],
         &[("CACHE_URL", "rediss://user:secret@cache:6380/2")],
         &[("CATALOG_MAX_QUEUE", "5"), ("CATALOG_MAX_WAIT", "50ms")],
@@ -244,6 +249,26 @@ fn what_an_operator_may_choose_is_taken() {
     ] {
         read(changes).unwrap_or_else(|problems| panic!("{changes:?}: {problems}"));
     }
+}
+
+#[test]
+fn the_open_time_does_not_grow_unless_that_is_asked_for_and_is_shown_either_way() {
+    let longer = config(&[("SBER_CB_OPEN_TIMEOUT", "45s")]);
+    assert_eq!(effective(&longer, "SBER_CB_OPEN_TIMEOUT_MAX"), "45s");
+    assert_eq!(effective(&longer, "CATALOG_CB_OPEN_TIMEOUT_MAX"), "30s");
+    assert_eq!(longer.sber.guards.breaker.open_timeout_max, None);
+    let growing = config(&[("SBER_CB_OPEN_TIMEOUT_MAX", "5m")]);
+    assert_eq!(effective(&growing, "SBER_CB_OPEN_TIMEOUT_MAX"), "5m");
+    let max = growing.sber.guards.breaker.open_timeout_max;
+    assert_eq!(max, Some(Duration::from_secs(300)));
+}
+
+#[test]
+fn a_limit_is_looked_for_only_where_that_is_asked_for() {
+    let config = config(&[("ODNAKASSA_CONCURRENCY", "adaptive")]);
+    assert_eq!(effective(&config, "SBER_CONCURRENCY"), "fixed");
+    assert_eq!(config.sber.guards.bulkhead.concurrency, Concurrency::Fixed);
+    assert_eq!(config.odnakassa.guards.bulkhead.concurrency, Concurrency::Adaptive);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+#[path = "../stub_partner/mod.rs"]
 mod stub_partner;
+mod variables;
 
 use order_service::adapters::observe::adapter_events::Untold;
 use order_service::adapters::outbound::http_client::base_url;
