@@ -13,8 +13,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use subjects::{
-    CircuitBreakerRs, FailsafeConsecutive, FailsafeRate, Load, MutexRing, Ours, OursCheck,
-    OursTime, OursWatch, RecloserAsync, RecloserSync, Subject, TowerResilience,
+    CircuitBreakerRs, FailsafeConsecutive, FailsafeRate, Load, MutexRing, Ours, OursCall,
+    OursCheck, OursTime, RecloserAsync, RecloserSync, Subject, TowerResilience,
 };
 use tokio::runtime::Handle;
 use tokio::time::Instant;
@@ -37,7 +37,7 @@ fn main() {
     row::<Ours>();
     row::<OursCheck>();
     row::<OursTime>();
-    row::<OursWatch>();
+    row::<OursCall>();
     row::<RecloserSync>();
     row::<RecloserAsync>();
     row::<FailsafeConsecutive>();

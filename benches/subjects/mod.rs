@@ -121,11 +121,11 @@ impl Subject for OursCheck {
     }
 }
 
-pub struct OursWatch(Breaker);
+pub struct OursCall(Breaker);
 
-impl Subject for OursWatch {
+impl Subject for OursCall {
     type Handle = ();
-    const NAME: &str = "ours, watch (times the call)";
+    const NAME: &str = "ours, call (takes its time)";
 
     fn new(load: Load) -> Self {
         Self(breaker(WindowKind::Count)).ready(load)

@@ -156,7 +156,7 @@ fn a_listener_may_call_back_and_may_panic_and_sees_the_new_state() {
 }
 
 #[test]
-fn nonsense_is_refused_with_every_fault_named() {
+fn nonsense_is_refused_with_every_setting_named() {
     let config = BreakerConfig {
         window_size: 0,
         min_requests: 0,
@@ -173,9 +173,9 @@ fn nonsense_is_refused_with_every_fault_named() {
     let silent = Arc::new(crate::support::RecordingObserver::default());
     let invalid =
         Breaker::new(System::Sber, &config, MonotonicClock::Coarse, silent).expect_err("nonsense");
-    let knobs: Vec<_> = invalid.iter().map(|fault| fault.name).collect();
+    let names: Vec<_> = invalid.iter().map(|setting| setting.name).collect();
     assert_eq!(
-        knobs,
+        names,
         [
             "CB_WINDOW_SIZE",
             "CB_MIN_REQUESTS",
@@ -202,6 +202,6 @@ fn the_defaults_are_valid_and_give_no_warning() {
 fn one_probe_and_a_tiny_window_are_warned_of() {
     let config =
         BreakerConfig { half_open_requests: 1, window_size: 5, min_requests: 2, ..steady() };
-    let knobs: Vec<_> = config.warnings().iter().map(|fault| fault.name).collect();
-    assert_eq!(knobs, ["CB_WINDOW_SIZE", "CB_MIN_REQUESTS", "CB_HALF_OPEN_REQUESTS"]);
+    let names: Vec<_> = config.warnings().iter().map(|setting| setting.name).collect();
+    assert_eq!(names, ["CB_WINDOW_SIZE", "CB_MIN_REQUESTS", "CB_HALF_OPEN_REQUESTS"]);
 }

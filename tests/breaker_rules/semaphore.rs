@@ -126,7 +126,7 @@ async fn a_full_semaphore_of_hanging_calls_opens_the_breaker() {
     ] {
         let (Bench { breaker, .. }, semaphore, clock) = hanging(slow_as);
         let breaker = Arc::new(breaker);
-        let semaphore = semaphore.watched_by(Arc::clone(&breaker));
+        let semaphore = semaphore.reporting_to(Arc::clone(&breaker));
         let mut held = Vec::new();
         for _ in 0..2 {
             held.push(semaphore.acquire(later()).await.expect("free"));

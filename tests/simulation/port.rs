@@ -103,7 +103,7 @@ impl SimPort {
             in_flight: Arc::default(),
         };
         Self {
-            semaphore: semaphore.watched_by(Arc::clone(&breaker)),
+            semaphore: semaphore.reporting_to(Arc::clone(&breaker)),
             breaker,
             call_timeout: CallTimeout::new(limit),
             retry: Retry::new(system, plan.retry.clone(), observer).expect("allowed as well"),
@@ -189,10 +189,9 @@ impl PaymentPort for SimPort {
     }
 
     fn capacity(&self) -> Capacity {
-        let places = u32::try_from(self.semaphore.free()).unwrap_or(u32::MAX);
-        let admitted = self.breaker.capacity(places);
+        let admitted = self.breaker.capacity(self.semaphore.free());
         Capacity {
-            free: usize::try_from(admitted.calls).unwrap_or(usize::MAX),
+            free: admitted.calls,
             retry_after: admitted.ask_again.unwrap_or(Duration::from_secs(1)),
         }
     }

@@ -51,7 +51,7 @@ impl Guards {
         let breaker =
             Arc::new(Breaker::new(system, &config.breaker, clock.clone(), Arc::clone(&observer))?);
         let semaphore = Semaphore::new(system, &config.bulkhead, clock, Arc::clone(&observer))?
-            .watched_by(Arc::clone(&breaker));
+            .reporting_to(Arc::clone(&breaker));
         Ok(Self {
             breaker,
             semaphore: Arc::new(semaphore),

@@ -94,7 +94,7 @@ impl Semaphore {
 
     /// Tells `breaker` when calls are shed because those in flight hang.
     #[must_use]
-    pub fn watched_by(mut self, breaker: Arc<Breaker>) -> Self {
+    pub fn reporting_to(mut self, breaker: Arc<Breaker>) -> Self {
         self.breaker = Some(breaker);
         self
     }
@@ -276,7 +276,7 @@ impl Semaphore {
     }
 }
 
-/// A place in the queue; a wait that is cancelled leaves it too.
+/// One of those who wait; a wait that is cancelled ends it too.
 struct Waiter<'a>(&'a AtomicUsize);
 
 impl Drop for Waiter<'_> {

@@ -8,7 +8,7 @@ use prometheus::{HistogramVec, IntCounterVec};
 use std::time::Duration;
 
 #[derive(Debug)]
-pub(super) struct Guards {
+pub(super) struct GuardSeries {
     waits: HistogramVec,
     rejected: IntCounterVec,
     rejections: IntCounterVec,
@@ -16,7 +16,7 @@ pub(super) struct Guards {
     budget_exhausted: IntCounterVec,
 }
 
-impl Guards {
+impl GuardSeries {
     pub(super) fn new(families: &Families<'_>) -> Self {
         let made = Self {
             waits: families.histogram(

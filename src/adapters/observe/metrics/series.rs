@@ -6,7 +6,7 @@ use super::connections::Pool;
 use super::exchanges::Exchanges;
 use super::fallbacks::Fallbacks;
 use super::families::Families;
-use super::guards::Guards;
+use super::guards::GuardSeries;
 use super::http::Http;
 use super::openmetrics;
 use super::orders::Orders;
@@ -30,7 +30,7 @@ pub struct Metrics {
     pub(super) calls: Calls,
     pub(super) exchanges: Exchanges,
     pub(super) fallbacks: Fallbacks,
-    pub(super) guards: Guards,
+    pub(super) guards: GuardSeries,
     pub(super) http: Http,
     pub(super) orders: Orders,
     pub(super) pool: Pool,
@@ -49,7 +49,7 @@ impl Metrics {
             calls: Calls::new(&families),
             exchanges: Exchanges::new(&families),
             fallbacks: Fallbacks::new(&families),
-            guards: Guards::new(&families),
+            guards: GuardSeries::new(&families),
             http: Http::new(&families),
             orders: Orders::new(&families),
             pool: Pool::new(&families),

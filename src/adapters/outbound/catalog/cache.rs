@@ -4,7 +4,7 @@
 //! is as old here as it is there.
 
 use super::entry::Entry;
-use super::shared::Shared;
+use super::shared::SharedAnswers;
 use super::single_flight::SingleFlight;
 use crate::core::domain::ids::ProductId;
 use std::sync::Arc;
@@ -35,14 +35,14 @@ type Memory = moka::future::Cache<ProductId, Arc<Entry>>;
 #[derive(Debug)]
 pub(super) struct Cache {
     memory: Memory,
-    shared: Option<Arc<Shared>>,
+    shared: Option<Arc<SharedAnswers>>,
     /// Readers who miss together look once into the shared cache.
     looks: SingleFlight<Option<Arc<Entry>>>,
     config: CacheConfig,
 }
 
 impl Cache {
-    pub(super) fn new(config: CacheConfig, shared: Option<Shared>) -> Self {
+    pub(super) fn new(config: CacheConfig, shared: Option<SharedAnswers>) -> Self {
         let memory = moka::future::Cache::builder()
             .max_capacity(config.capacity)
             // Only for the memory: what may be served is decided by the entry's age.
@@ -100,7 +100,7 @@ impl Cache {
 }
 
 /// The younger of what memory and the shared cache have; memory takes it in.
-async fn look(memory: Memory, shared: Arc<Shared>, id: ProductId) -> Option<Arc<Entry>> {
+async fn look(memory: Memory, shared: Arc<SharedAnswers>, id: ProductId) -> Option<Arc<Entry>> {
     let found = shared.get(&id).await.map(Arc::new);
     let known = memory.get(&id).await;
     match (found, known) {

@@ -35,7 +35,7 @@ use crate::core::ports::deadline::Deadline;
 use crate::core::ports::trace::TraceParent;
 use cache::Cache;
 use entry::Entry;
-use shared::Shared;
+use shared::SharedAnswers;
 use single_flight::SingleFlight;
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,8 +134,9 @@ impl CatalogAdapter {
             Guards::new(system, &config.guards, clock, observer)?;
         let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
         let client = http_client::build(&http, Arc::clone(&events))?;
-        let shared =
-            config.shared.map(|url| Shared::new(url, Arc::clone(&wall_clock), Arc::clone(&events)));
+        let shared = config
+            .shared
+            .map(|url| SharedAnswers::new(url, Arc::clone(&wall_clock), Arc::clone(&events)));
         let source = Source {
             base_url: config.base_url,
             client,

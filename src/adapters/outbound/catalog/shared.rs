@@ -28,7 +28,7 @@ const LONGEST: usize = 8 * 1024;
 const TOLERANCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedAnswers {
     remote: RemoteCache,
     wall_clock: Arc<dyn Clock>,
     events: Arc<dyn AdapterEvents>,
@@ -51,7 +51,7 @@ struct Kept<'a> {
     marks: Marks,
 }
 
-impl Shared {
+impl SharedAnswers {
     pub(super) fn new(
         config: RemoteCacheConfig,
         wall_clock: Arc<dyn Clock>,

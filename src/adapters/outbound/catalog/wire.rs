@@ -46,7 +46,7 @@ impl<'a> ProductWords<'a> {
 }
 
 /// # Errors
-/// [`Cause::Unknown(Unknown::Unreadable)`] for anything but the product that was asked for.
+/// [`Unknown::Unreadable`] for anything but the product that was asked for.
 pub(super) fn read_product(asked: &ProductId, body: &[u8]) -> Result<Product, Cause> {
     let told: ProductBody =
         serde_json::from_slice(body).map_err(|_| Cause::Unknown(Unknown::Unreadable))?;

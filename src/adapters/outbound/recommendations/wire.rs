@@ -24,7 +24,7 @@ struct ItemBody {
 /// The best hints come first; what is beyond a hundred is left out.
 ///
 /// # Errors
-/// [`Cause::Unknown(Unknown::Unreadable)`] for anything but a list of products, each under a name of ours.
+/// [`Unknown::Unreadable`] for anything but a list of products, each under a name of ours.
 pub(super) fn read_list(body: &[u8]) -> Result<Vec<Recommendation>, Cause> {
     let told: ListBody =
         serde_json::from_slice(body).map_err(|_| Cause::Unknown(Unknown::Unreadable))?;

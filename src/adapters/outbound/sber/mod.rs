@@ -138,10 +138,9 @@ impl PaymentPort for SberAdapter {
     }
 
     fn capacity(&self) -> Capacity {
-        let places = self.semaphore.free();
-        let admitted = self.breaker.capacity(u32::try_from(places).unwrap_or(u32::MAX));
+        let admitted = self.breaker.capacity(self.semaphore.free());
         Capacity {
-            free: usize::try_from(admitted.calls).unwrap_or(usize::MAX),
+            free: admitted.calls,
             retry_after: admitted.ask_again.unwrap_or(Duration::from_secs(1)),
         }
     }

@@ -194,7 +194,7 @@ impl Breaker {
     /// How many of `wanted` calls to begin now: all when closed, a growing share after recovery,
     /// the free probes while half-open, none while open. A pure question: nothing is reserved.
     #[must_use]
-    pub fn capacity(&self, wanted: u32) -> BreakerCapacity {
+    pub fn capacity(&self, wanted: usize) -> BreakerCapacity {
         let (mode, left) = self.shared.mode_and_rest();
         match mode {
             BreakerMode::Off | BreakerMode::DryRun | BreakerMode::ForcedClosed => {
@@ -207,20 +207,20 @@ impl Breaker {
         }
     }
 
-    fn machine_capacity(&self, wanted: u32) -> BreakerCapacity {
+    fn machine_capacity(&self, wanted: usize) -> BreakerCapacity {
         let view = self.view();
         let rules = &self.shared.rules;
-        let wanted = u64::from(wanted);
+        let all = wanted as u64;
         let calls = match view.state {
-            BreakerState::Closed => (wanted * view.returned).div_ceil(PARTS),
-            BreakerState::HalfOpen => view.free_probes.unwrap_or(0).min(wanted),
+            BreakerState::Closed => (all * view.returned).div_ceil(PARTS),
+            BreakerState::HalfOpen => view.free_probes.unwrap_or(0).min(all),
             BreakerState::Open if view.open_for == Some(Duration::ZERO) => {
-                rules.probes.min(rules.probes_in_flight).min(wanted)
+                rules.probes.min(rules.probes_in_flight).min(all)
             }
             BreakerState::Open => 0,
         };
         let ask_again = (calls == 0).then(|| view.open_for.unwrap_or(PROBE_HINT));
-        BreakerCapacity { calls: u32::try_from(calls).unwrap_or(u32::MAX), ask_again }
+        BreakerCapacity { calls: usize::try_from(calls).unwrap_or(wanted), ask_again }
     }
 
     #[inline]

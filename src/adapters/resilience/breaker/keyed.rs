@@ -20,19 +20,19 @@ const PATIENCE: usize = 128;
 
 /// Breakers by key, with common rules, clock, mode and observer.
 ///
-/// When full, a new key takes the place of one that is closed, not in use and not lately used. A
+/// When full, a new key takes the slot of one that is closed, not in use and not lately used. A
 /// breaker that is open or half-open is never evicted: forgetting it would let calls through to a
-/// partner known to be down. If no place is found, the newcomer shares one common breaker.
+/// partner known to be down. If no slot is found, the newcomer shares one common breaker.
 #[derive(Debug)]
 pub struct Keyed<K> {
     shared: Arc<Shared>,
     capacity: usize,
-    places: RwLock<Places<K>>,
+    slots: RwLock<Slots<K>>,
     common: Arc<Breaker>,
 }
 
 #[derive(Debug)]
-struct Places<K> {
+struct Slots<K> {
     by_key: HashMap<K, usize>,
     entries: Vec<Entry<K>>,
     hand: usize,
@@ -60,8 +60,8 @@ impl<K: Hash + Eq + Clone> Keyed<K> {
     ) -> Result<Self, Vec<InvalidSetting>> {
         let shared = Arc::new(Shared::new(system, config, clock, observer)?);
         let common = Arc::new(Breaker::of(Arc::clone(&shared)));
-        let places = Places { by_key: HashMap::new(), entries: Vec::new(), hand: 0 };
-        Ok(Self { shared, capacity, places: RwLock::new(places), common })
+        let slots = Slots { by_key: HashMap::new(), entries: Vec::new(), hand: 0 };
+        Ok(Self { shared, capacity, slots: RwLock::new(slots), common })
     }
 
     /// The breaker of `key`, made if need be.
@@ -70,14 +70,14 @@ impl<K: Hash + Eq + Clone> Keyed<K> {
         if let Some(known) = self.read().find(key) {
             return known;
         }
-        let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         // Another may have made it between the two locks.
-        if let Some(known) = places.find(key) {
+        if let Some(known) = slots.find(key) {
             return known;
         }
-        let Some(place) = places.vacate(self.capacity) else { return Arc::clone(&self.common) };
+        let Some(slot) = slots.vacate(self.capacity) else { return Arc::clone(&self.common) };
         let breaker = Arc::new(Breaker::of(Arc::clone(&self.shared)));
-        places.put(place, key.clone(), Arc::clone(&breaker));
+        slots.put(slot, key.clone(), Arc::clone(&breaker));
         breaker
     }
 
@@ -100,43 +100,43 @@ impl<K: Hash + Eq + Clone> Keyed<K> {
         self.read().entries.iter().filter(is_troubled).map(|entry| entry.key.clone()).collect()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Places<K>> {
-        self.places.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> RwLockReadGuard<'_, Slots<K>> {
+        self.slots.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Hash + Eq + Clone> Places<K> {
+impl<K: Hash + Eq + Clone> Slots<K> {
     fn find(&self, key: &K) -> Option<Arc<Breaker>> {
         let entry = &self.entries[*self.by_key.get(key)?];
         entry.used.store(true, Ordering::Relaxed);
         Some(Arc::clone(&entry.breaker))
     }
 
-    /// A place for one more: a new one, or, by the clock's hand, one that nobody needs.
+    /// A slot for one more: a new one, or, by the clock's hand, one that nobody needs.
     fn vacate(&mut self, capacity: usize) -> Option<usize> {
         if self.entries.len() < capacity {
             return Some(self.entries.len());
         }
         for _ in 0..PATIENCE.min(2 * capacity) {
-            let place = self.hand;
+            let slot = self.hand;
             self.hand = (self.hand + 1) % capacity;
-            let entry = &self.entries[place];
+            let entry = &self.entries[slot];
             let rested = !entry.used.swap(false, Ordering::Relaxed);
             let unneeded = Arc::strong_count(&entry.breaker) == 1;
             if rested && unneeded && entry.breaker.state() == BreakerState::Closed {
-                return Some(place);
+                return Some(slot);
             }
         }
         None
     }
 
-    fn put(&mut self, place: usize, key: K, breaker: Arc<Breaker>) {
-        self.by_key.insert(key.clone(), place);
+    fn put(&mut self, slot: usize, key: K, breaker: Arc<Breaker>) {
+        self.by_key.insert(key.clone(), slot);
         let entry = Entry { key, breaker, used: AtomicBool::new(true) };
-        if place == self.entries.len() {
+        if slot == self.entries.len() {
             self.entries.push(entry);
         } else {
-            let evicted = std::mem::replace(&mut self.entries[place], entry);
+            let evicted = std::mem::replace(&mut self.entries[slot], entry);
             self.by_key.remove(&evicted.key);
         }
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn when_every_place_is_taken_newcomers_share_one_breaker() {
+    fn when_every_slot_is_taken_newcomers_share_one_breaker() {
         let hosts = keyed(2);
         break_down(&hosts.get(&1));
         break_down(&hosts.get(&2));

@@ -214,7 +214,7 @@ impl BreakerSnapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerCapacity {
     /// Calls that would be admitted now.
-    pub calls: u32,
+    pub calls: usize,
     /// When to ask again, if there are none.
     pub ask_again: Option<Duration>,
 }
