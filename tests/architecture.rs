@@ -123,10 +123,8 @@ const HTTP_CRATES: &[&str] = &["axum", "http", "http_body_util", "humantime", "h
 #[rustfmt::skip]
 const CIRCLES: &[(&str, &str)] = &[
     ("core::engine", "the engine's commands, a run, its handle and what is told of it"),
-    ("adapters::observe::metrics", "the measured storage counts into the series that hold its family"),
     ("adapters::outbound::sber", "the bank's two protocols are told apart by a type of the adapter's configuration"),
     ("adapters::outbound::storage", "the stores take their settings and helpers from the module that opens them"),
-    ("adapters::inbound::http_kit", "a problem carries violations, and violations end in a problem"),
     ("adapters::inbound::api", "the state holds who may ask, and asking takes the state"),
     ("adapters::inbound::admin", "the router names the handlers, and they name the state beside it"),
     ("sandbox", "one simulated world, in which every part reaches every other"),

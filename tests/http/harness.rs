@@ -119,15 +119,13 @@ impl Harness {
     pub fn guarded(options: Options, auth: Auth) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(TickingClock::default());
         let entropy: Arc<dyn Entropy> = Arc::new(CountingEntropy::default());
-        let events: Arc<dyn Events> = Arc::new(Unheard);
         let store = Arc::new(FlakyStore::new(Arc::clone(&clock)));
         let (catalog, recommender) = (Arc::<Catalog>::default(), Arc::<Recommender>::default());
         let sber = Arc::new(RecordingProvider::new(Provider::Sber));
         let odnakassa = Arc::new(RecordingProvider::new(Provider::OdnaKassa));
-        let guards: Vec<_> =
-            System::ALL.into_iter().map(|system| Arc::new(FakeGuards::new(system))).collect();
-        let (traffic, lifecycle) =
-            (Arc::<RecordingTraffic>::default(), Arc::<Lifecycle>::default());
+        let guards = System::ALL.map(|system| Arc::new(FakeGuards::new(system))).to_vec();
+        let traffic = Arc::<RecordingTraffic>::default();
+        let lifecycle = Arc::<Lifecycle>::default();
         let readiness = Arc::new(Readiness {
             database: store.clone(),
             lifecycle: lifecycle.clone(),
@@ -136,6 +134,7 @@ impl Harness {
             traffic: traffic.clone(),
             strict: options.strict,
         });
+        let events = Arc::new(Unheard);
         let outside = Outside { store: store.clone(), clock, entropy, events };
         let partners = Partners {
             catalog: catalog.clone(),

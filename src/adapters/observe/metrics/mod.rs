@@ -13,6 +13,7 @@ mod openmetrics;
 mod app;
 mod calls;
 mod connections;
+mod db_operations;
 mod exchanges;
 mod fallbacks;
 mod guards;

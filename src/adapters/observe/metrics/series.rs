@@ -3,6 +3,7 @@
 use super::app::{App, BuildInfo};
 use super::calls::Calls;
 use super::connections::Pool;
+use super::db_operations::DbOperations;
 use super::exchanges::Exchanges;
 use super::fallbacks::Fallbacks;
 use super::families::Families;
@@ -10,7 +11,6 @@ use super::guards::GuardSeries;
 use super::http::Http;
 use super::openmetrics;
 use super::orders::Orders;
-use super::store::Store;
 use super::tasks::Tasks;
 use super::watch::Watched;
 use crate::adapters::observe::storage_upkeep::StorageUpkeep;
@@ -28,13 +28,13 @@ pub struct Metrics {
     registry: Registry,
     pub(super) app: App,
     pub(super) calls: Calls,
+    pub(super) db_operations: DbOperations,
     pub(super) exchanges: Exchanges,
     pub(super) fallbacks: Fallbacks,
     pub(super) guards: GuardSeries,
     pub(super) http: Http,
     pub(super) orders: Orders,
     pub(super) pool: Pool,
-    pub(super) store: Store,
     pub(super) tasks: Tasks,
     pub(super) watch: Watched,
 }
@@ -47,13 +47,13 @@ impl Metrics {
         Self {
             app: App::new(&families, build),
             calls: Calls::new(&families),
+            db_operations: DbOperations::new(&families),
             exchanges: Exchanges::new(&families),
             fallbacks: Fallbacks::new(&families),
             guards: GuardSeries::new(&families),
             http: Http::new(&families),
             orders: Orders::new(&families),
             pool: Pool::new(&families),
-            store: Store::new(&families),
             tasks: Tasks::new(&families),
             watch: Watched::new(&families),
             registry,

@@ -1,8 +1,8 @@
 //! How long the storage takes: a wrapper round its ports, because storage itself knows no metrics and
 //! every database behind the ports is to be measured alike.
 
-use super::Metrics;
-use super::families::{DB, Families};
+use super::db_operations::{collection_of, word_of};
+use super::series::Metrics;
 use crate::adapters::observe::storage_upkeep::{
     AuditLog, AuditQuery, AuditRecord, Connections, StorageUpkeep, TaskStat,
 };
@@ -21,51 +21,11 @@ use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{
     ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView, Wakeup,
 };
-use prometheus::HistogramVec;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
-
-/// What is asked of the storage, by the words of the metric, with the table that each is mostly about.
-pub const DB_OPERATIONS: [(&str, &str); 15] = [
-    ("place", "orders"),
-    ("change", "orders"),
-    ("aggregate", "orders"),
-    ("list", "orders"),
-    ("task", "tasks"),
-    ("tasks", "tasks"),
-    ("find_order", "registrations"),
-    ("claim", "tasks"),
-    ("release_leases", "tasks"),
-    ("keep_orphan", "callbacks"),
-    ("find_reply", "idempotency_keys"),
-    ("keep_reply", "idempotency_keys"),
-    ("task_stats", "tasks"),
-    ("prune", "tasks"),
-    ("audit", "audit"),
-];
-
-#[derive(Debug)]
-pub(super) struct Store {
-    durations: HistogramVec,
-}
-
-impl Store {
-    pub(super) fn new(families: &Families<'_>) -> Self {
-        let durations = families.histogram(
-            "db_client_operation_duration_seconds",
-            "Duration of storage operations; error_type only on failure",
-            &["db_operation_name", "db_collection_name", "error_type"],
-            DB,
-        );
-        for (operation, collection) in DB_OPERATIONS {
-            durations.with_label_values(&[operation, collection, ""]);
-        }
-        Self { durations }
-    }
-}
 
 /// The storage, with every operation timed.
 #[derive(Debug)]
@@ -92,7 +52,7 @@ impl<S: ?Sized> MeteredStore<S> {
         if let Err(error) = &result {
             span.record("error.type", word_of(error)).record("otel.status_code", "ERROR");
         }
-        self.metrics.db_operation(operation, result.as_ref().err(), begun.elapsed());
+        self.metrics.db_operations.ended(operation, result.as_ref().err(), begun.elapsed());
         result
     }
 
@@ -113,30 +73,6 @@ impl<S: ?Sized> MeteredStore<S> {
             "error.type" = Empty,
             otel.status_code = Empty,
         )
-    }
-}
-
-fn collection_of(operation: &str) -> Option<&'static str> {
-    DB_OPERATIONS.iter().find(|(name, _)| *name == operation).map(|(_, collection)| *collection)
-}
-
-const fn word_of(error: &StorageError) -> &'static str {
-    match error {
-        StorageError::Unavailable => "unavailable",
-        StorageError::ForeignExternalId => "foreign_external_id",
-        StorageError::Corrupt(_) => "corrupt",
-    }
-}
-
-impl Metrics {
-    /// An operation of the storage ended.
-    pub fn db_operation(&self, operation: &str, error: Option<&StorageError>, elapsed: Duration) {
-        let Some(collection) = collection_of(operation) else { return };
-        let error_type = error.map_or("", word_of);
-        self.store
-            .durations
-            .with_label_values(&[operation, collection, error_type])
-            .observe(elapsed.as_secs_f64());
     }
 }
 
