@@ -16,7 +16,6 @@ use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{Lease, Task, TaskKind, TaskState};
-use order_service::core::ports::idempotency::Placed;
 use order_service::core::ports::order_repository::{
     LoadOptions, OrderRepository, Scope, SideWrites,
 };
@@ -157,10 +156,7 @@ async fn place(store: &dyn OrderRepository) -> OrderId {
     let now =
         Timestamp::default() + std::time::SystemTime::UNIX_EPOCH.elapsed().expect("after 1970");
     let order = Order::place(OrderId::new(now, fastrand::u128(..)), customer, items, now);
-    match store.place(order.expect("a valid order"), None).await.expect("placed") {
-        Placed::New(order) => order.id,
-        Placed::Known(_) => unreachable!("no key was given"),
-    }
+    store.place(order.expect("a valid order")).await.expect("placed").id
 }
 
 /// What confirming commits before the call: a running task and the intent.

@@ -5,9 +5,7 @@
 mod metrics_page;
 
 use metrics_page::{Scrape, page, table, words};
-use order_service::adapters::observe::adapter_events::{
-    AdapterEvent, AdapterEvents, IdempotencyResult,
-};
+use order_service::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use order_service::adapters::observe::metrics::{BuildInfo, Metrics, labels};
 use order_service::adapters::observe::systems::{Probed, SystemHealth};
 use order_service::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
@@ -25,7 +23,8 @@ use order_service::core::domain::provider::Provider;
 use order_service::core::domain::unavailable::{Cause, System, Unknown};
 use order_service::core::payment::task::TaskKind;
 use order_service::core::ports::events::{
-    Event, Events, FallbackKind, ReconcileFinding, RegistrationResult, StepOutcome,
+    Event, Events, FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult,
+    StepOutcome,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -182,6 +181,7 @@ async fn what_the_core_tells_is_counted() {
         Event::TaskFinished { kind, outcome: "succeeded", age: SECOND },
         Event::Review { kind },
         Event::LateTruth { system },
+        Event::Idempotency(IdempotencyResult::Replayed),
     ] {
         metrics.record(&event);
     }
@@ -198,6 +198,7 @@ async fn what_the_core_tells_is_counted() {
         r#"task_completion_seconds_count{kind="register_payment",outcome="succeeded"}"#,
         r#"app_errors_total{exception="task_review",type="domain"}"#,
         r#"app_errors_total{exception="late_payment",type="domain"}"#,
+        r#"idempotency_total{result="replayed"}"#,
     ] {
         assert_eq!(scrape.value(series), 1.0, "{series}");
     }
@@ -218,7 +219,6 @@ async fn what_the_adapters_tell_is_counted() {
         AdapterEvent::NothingCached { system },
         AdapterEvent::Misconfigured { system: System::Sber },
         AdapterEvent::TaskPoll,
-        AdapterEvent::Idempotency(IdempotencyResult::Replayed),
         AdapterEvent::KeysUnusable,
     ] {
         metrics.tell(&event);
@@ -232,7 +232,6 @@ async fn what_the_adapters_tell_is_counted() {
         r#"fallback_total{kind="cached",reason="timeout",system="catalog"}"#,
         r#"fallback_failed_total{kind="cached",system="catalog"}"#,
         r#"app_errors_total{exception="provider_misconfigured",type="integration"}"#,
-        r#"idempotency_total{result="replayed"}"#,
         r#"app_errors_total{exception="keys_unusable",type="technical"}"#,
     ] {
         assert_eq!(scrape.value(series), 1.0, "{series}");

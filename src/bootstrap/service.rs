@@ -30,6 +30,7 @@ use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::Events;
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
+use crate::core::use_cases::idempotency::Idempotency;
 use crate::core::use_cases::operate_tasks::OperateTasks;
 use crate::core::use_cases::place_order::PlaceOrder;
 use crate::core::use_cases::poll_task::PollTask;
@@ -177,8 +178,6 @@ fn app(parts: &Parts) -> Arc<App> {
         strict: parts.config.service.readiness_external == ReadinessExternal::Strict,
     });
     let services = Services {
-        idempotency: parts.store.clone(),
-        queue: parts.store.clone(),
         clock: clock(),
         entropy: entropy(),
         events: adapter_events(parts),
@@ -232,10 +231,12 @@ fn admin_state(parts: &Parts, readiness: Arc<Readiness>) -> Arc<AdminState> {
 fn use_cases(parts: &Parts) -> UseCases {
     let store = || Arc::clone(&parts.store);
     let engine = || Arc::clone(&parts.engine);
+    let idempotency = Arc::new(Idempotency::new(store(), events(parts)));
     UseCases {
         place_order: PlaceOrder {
             catalog: Arc::clone(&parts.partners.catalog),
             orders: store(),
+            idempotency: Arc::clone(&idempotency),
             clock: clock(),
             entropy: entropy(),
             events: events(parts),
@@ -244,7 +245,7 @@ fn use_cases(parts: &Parts) -> UseCases {
         show_order: ShowOrder { orders: store() },
         confirm_order: ConfirmOrder { engine: engine() },
         cancel_order: CancelOrder { engine: engine() },
-        refund_order: RefundOrder { engine: engine() },
+        refund_order: RefundOrder { engine: engine(), idempotency },
         poll_task: PollTask { queue: store(), watch: Arc::clone(&parts.watch) },
         show_product: ShowProduct {
             catalog: Arc::clone(&parts.partners.catalog),

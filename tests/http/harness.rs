@@ -34,6 +34,7 @@ use order_service::core::ports::order_repository::{
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
+use order_service::core::use_cases::idempotency::Idempotency;
 use order_service::core::use_cases::place_order::PlaceOrder;
 use order_service::core::use_cases::poll_task::PollTask;
 use order_service::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
@@ -144,8 +145,6 @@ impl Harness {
         let (use_cases, engine) = use_cases(&outside, partners, options);
         let Outside { clock, entropy, .. } = outside;
         let services = Services {
-            idempotency: store.clone(),
-            queue: store.clone(),
             clock,
             entropy,
             events: Arc::new(Untold),
@@ -290,10 +289,12 @@ fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCas
         watch: watch.clone(),
         runs: TaskTracker::new(),
     });
+    let idempotency = Arc::new(Idempotency::new(store.clone(), events.clone()));
     let use_cases = UseCases {
         place_order: PlaceOrder {
             catalog: partners.catalog.clone(),
             orders: store.clone(),
+            idempotency: idempotency.clone(),
             clock: clock.clone(),
             entropy: entropy.clone(),
             events: events.clone(),
@@ -302,7 +303,7 @@ fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCas
         show_order: ShowOrder { orders: store.clone() },
         confirm_order: ConfirmOrder { engine: engine.clone() },
         cancel_order: CancelOrder { engine: engine.clone() },
-        refund_order: RefundOrder { engine: engine.clone() },
+        refund_order: RefundOrder { engine: engine.clone(), idempotency },
         poll_task: PollTask { queue: store.clone(), watch },
         show_product: ShowProduct { catalog: partners.catalog, events: events.clone() },
         recommend: Recommend {

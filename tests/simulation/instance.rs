@@ -23,6 +23,7 @@ use order_service::core::ports::payment::PaymentPort;
 use order_service::core::ports::task_queue::TaskQueue;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
+use order_service::core::use_cases::idempotency::Idempotency;
 use order_service::core::use_cases::operate_tasks::OperateTasks;
 use order_service::core::use_cases::place_order::PlaceOrder;
 use order_service::core::use_cases::poll_task::PollTask;
@@ -129,17 +130,24 @@ impl Instance {
         while store.release_leases(&id).await.is_err() {
             sleep(Duration::from_secs(1)).await;
         }
-        let instance = Self::wire(life, engine, world.clock(place));
+        let idempotency = Idempotency::new(store, Arc::new(Unheard));
+        let instance = Self::wire(life, engine, Arc::new(idempotency), world.clock(place));
         instance.work(world);
         Arc::new(instance)
     }
 
-    fn wire(life: Arc<Life>, engine: Arc<Engine>, clock: Arc<dyn Clock>) -> Self {
+    fn wire(
+        life: Arc<Life>,
+        engine: Arc<Engine>,
+        idempotency: Arc<Idempotency>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self {
             life,
             place: PlaceOrder {
                 catalog: Arc::new(OnePrice),
                 orders: Arc::clone(&engine.orders),
+                idempotency: Arc::clone(&idempotency),
                 clock: Arc::clone(&clock),
                 entropy: Arc::clone(&engine.entropy),
                 events: Arc::clone(&engine.events),
@@ -147,7 +155,7 @@ impl Instance {
             },
             confirm: ConfirmOrder { engine: Arc::clone(&engine) },
             cancel: CancelOrder { engine: Arc::clone(&engine) },
-            refund: RefundOrder { engine: Arc::clone(&engine) },
+            refund: RefundOrder { engine: Arc::clone(&engine), idempotency },
             poll: PollTask { queue: Arc::clone(&engine.queue), watch: Arc::clone(&engine.watch) },
             show: ShowOrder { orders: Arc::clone(&engine.orders) },
             operate: OperateTasks { engine: Arc::clone(&engine) },

@@ -16,10 +16,10 @@ use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::{Task, TaskState};
 use order_service::core::ports::idempotency::{
-    IdempotencyKey, IdempotencyStore, KeptReply, KeyedOrder, Placed,
+    IdempotencyKey, IdempotencyRecord, IdempotencyStore, IdempotentRequest, KeptOutcome,
 };
 use order_service::core::ports::order_repository::{
-    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope, TxContext,
+    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Placed, Scope, TxContext,
 };
 use order_service::core::ports::storage_error::StorageError;
 use order_service::core::ports::task_queue::{
@@ -150,9 +150,19 @@ impl SimStore {
 
 #[async_trait::async_trait]
 impl OrderRepository for SimStore {
-    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
+    async fn place(&self, order: Order) -> Result<Order, StorageError> {
         self.reach().await?;
-        let placed = self.mutation.place(&self.world, order, key).await?;
+        let placed = self.inner().place(order).await?;
+        self.come_back(placed).await
+    }
+
+    async fn place_once(
+        &self,
+        order: Order,
+        request: IdempotentRequest,
+    ) -> Result<Placed, StorageError> {
+        self.reach().await?;
+        let placed = self.mutation.place_once(&self.world, order, request).await?;
         self.come_back(placed).await
     }
 
@@ -256,14 +266,18 @@ impl TaskQueue for SimStore {
 
 #[async_trait::async_trait]
 impl IdempotencyStore for SimStore {
-    async fn find(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
+    async fn find(&self, key: &IdempotencyKey) -> Result<Option<IdempotencyRecord>, StorageError> {
         self.reach().await?;
         self.inner().find(key).await
     }
 
-    async fn keep(&self, key: IdempotencyKey, reply: KeptReply) -> Result<bool, StorageError> {
+    async fn keep(
+        &self,
+        request: IdempotentRequest,
+        outcome: KeptOutcome,
+    ) -> Result<bool, StorageError> {
         self.reach().await?;
-        self.inner().keep(key, reply).await
+        self.inner().keep(request, outcome).await
     }
 }
 

@@ -1,13 +1,15 @@
-//! What is kept beside the orders: replies, callbacks, audit; and for how long.
+//! What is kept beside the orders: outcomes of keys, callbacks, audit; and for how long.
 
 use crate::world::{World, order};
 use order_service::adapters::observe::storage_upkeep::AuditQuery;
-use order_service::core::domain::ids::OrderId;
-use order_service::core::domain::order::OrderStatus;
+use order_service::core::domain::ids::{OrderId, ProductId, TaskId};
+use order_service::core::domain::order::{OrderInvalid, OrderStatus};
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::TaskState;
-use order_service::core::ports::idempotency::{IdempotencyKey, KeptReply};
+use order_service::core::ports::idempotency::{
+    IdempotencyKey, IdempotencyRecord, IdempotentRequest, KeptOutcome, Refusal,
+};
 use order_service::core::ports::order_repository::{
     AuditEntry, InboxEntry, LoadOptions, Scope, SideWrites, decide,
 };
@@ -17,12 +19,14 @@ use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-fn key(name: &str) -> IdempotencyKey {
-    IdempotencyKey { owner: "o".into(), route: "/v1/orders/{id}/refund", key: name.into() }
+fn refund_request(name: &str) -> IdempotentRequest {
+    let key =
+        IdempotencyKey { owner: "o".into(), route: "/v1/orders/{id}/refund", key: name.into() };
+    IdempotentRequest { key, fingerprint: [9; 32] }
 }
 
-fn reply(body: &[u8]) -> KeptReply {
-    KeptReply { fingerprint: [9; 32], status: 422, body: body.to_vec() }
+fn record(outcome: KeptOutcome) -> IdempotencyRecord {
+    IdempotencyRecord { fingerprint: [9; 32], outcome }
 }
 
 fn callback(event: Option<&str>) -> InboxEntry {
@@ -48,22 +52,50 @@ async fn cancel(
     decide(&*world.store, id, LoadOptions::Aggregate, decision).await
 }
 
-pub async fn the_first_reply_to_a_key_stays(world: World) {
-    assert_eq!(world.store.find(&key("k")).await, Ok(None));
-    assert_eq!(world.store.keep(key("k"), reply(b"first \xff\0")).await, Ok(true));
-    assert_eq!(world.store.keep(key("k"), reply(b"second")).await, Ok(false));
-    assert_eq!(world.store.find(&key("k")).await, Ok(Some(reply(b"first \xff\0"))));
-    let elsewhere = IdempotencyKey { owner: "other".into(), ..key("k") };
-    assert_eq!(world.store.find(&elsewhere).await, Ok(None));
+pub async fn the_first_outcome_of_a_key_stays(world: World) {
+    let (request, store) = (refund_request("k"), &world.store);
+    assert_eq!(store.find(&request.key).await, Ok(None));
+    let (first, second) = (
+        KeptOutcome::Refused(Refusal::RefundExceeds),
+        KeptOutcome::Refused(Refusal::NotRefundable(OrderStatus::New)),
+    );
+    assert_eq!(store.keep(request.clone(), first.clone()).await, Ok(true));
+    let other = IdempotentRequest { fingerprint: [1; 32], ..request.clone() };
+    assert_eq!(store.keep(other, second).await, Ok(false));
+    assert_eq!(store.find(&request.key).await, Ok(Some(record(first))));
+    let elsewhere = IdempotencyKey { owner: "other".into(), ..request.key };
+    assert_eq!(store.find(&elsewhere).await, Ok(None));
+}
+
+pub async fn every_outcome_reads_back(world: World) {
+    let tea = ProductId::parse("tea_1.x-Y").unwrap();
+    let invalid = OrderInvalid::ALL.into_iter().map(|invalid| Refusal::OrderInvalid(Some(invalid)));
+    let status = OrderStatus::ALL.into_iter().map(Refusal::NotRefundable);
+    let others = [
+        Refusal::OrderInvalid(None),
+        Refusal::ProductNotFound(tea),
+        Refusal::RefundExceeds,
+        Refusal::RefundRejected,
+    ];
+    let refusals = invalid.chain(status).chain(others).map(KeptOutcome::Refused);
+    let effects =
+        [KeptOutcome::Placed(order("c-1").id), KeptOutcome::Refunding(TaskId::new(u128::MAX))];
+    for (place, outcome) in refusals.chain(effects).enumerate() {
+        let request = refund_request(&format!("ключ «{place}» \"'"));
+        assert_eq!(world.store.keep(request.clone(), outcome.clone()).await, Ok(true));
+        assert_eq!(world.store.find(&request.key).await, Ok(Some(record(outcome))));
+    }
 }
 
 pub async fn a_decision_whose_key_is_taken_is_undone(world: World) {
     let (first, second) = (world.placed("c-1").await.id, world.placed("c-1").await.id);
-    let with_reply =
-        SideWrites { reply: Some((key("k"), reply(b"mine"))), ..SideWrites::default() };
-    assert_eq!(cancel(&world, first, with_reply.clone()).await, Ok(Some(())));
-    assert_eq!(world.store.find(&key("k")).await, Ok(Some(reply(b"mine"))));
-    assert_eq!(cancel(&world, second, with_reply).await, Err(StorageError::Unavailable));
+    let outcome = KeptOutcome::Refunding(TaskId::new(7));
+    let kept = Some((refund_request("k"), outcome.clone()));
+    let writes = SideWrites { kept, ..SideWrites::default() };
+    assert_eq!(cancel(&world, first, writes.clone()).await, Ok(Some(())));
+    let found = world.store.find(&refund_request("k").key).await;
+    assert_eq!(found, Ok(Some(record(outcome))));
+    assert_eq!(cancel(&world, second, writes).await, Err(StorageError::Unavailable));
     assert_eq!(world.aggregate(first).await.order.status, OrderStatus::Cancelled);
     assert_eq!(world.aggregate(second).await.order.status, OrderStatus::New);
 }
@@ -137,17 +169,18 @@ pub async fn old_tasks_and_keys_are_pruned(world: World) {
         world.change(task.order_id, move |d, _| d.tasks[0].state = state).await.unwrap();
         tasks.push(task.id);
     }
-    world.store.keep(key("old"), reply(b"")).await.unwrap();
+    let refused = KeptOutcome::Refused(Refusal::RefundExceeds);
+    world.store.keep(refund_request("old"), refused.clone()).await.unwrap();
     world.turn(DAY);
     let young = world.queued(None).await;
     world.change(young.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
-    world.store.keep(key("young"), reply(b"")).await.unwrap();
+    world.store.keep(refund_request("young"), refused).await.unwrap();
     assert_eq!(world.store.prune(DAY, DAY).await, Ok(0), "not older than a day");
     world.turn(Duration::from_micros(1));
     assert_eq!(world.store.prune(DAY, DAY).await, Ok(2));
     assert_eq!(world.store.prune(DAY, DAY).await, Ok(0));
-    assert_eq!(world.store.find(&key("old")).await, Ok(None));
-    assert!(world.store.find(&key("young")).await.unwrap().is_some());
+    assert_eq!(world.store.find(&refund_request("old").key).await, Ok(None));
+    assert!(world.store.find(&refund_request("young").key).await.unwrap().is_some());
     for (id, kept) in [(tasks[0], false), (tasks[1], true), (tasks[2], true), (young.id, true)] {
         let found = world.store.task(id, &Scope::Anyone).await.unwrap();
         assert_eq!(found.is_some(), kept);

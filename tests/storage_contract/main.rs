@@ -105,7 +105,8 @@ contract! {
         stats_count_what_is_unfinished_and_what_waits_for_a_person,
     }
     keeping {
-        the_first_reply_to_a_key_stays,
+        the_first_outcome_of_a_key_stays,
+        every_outcome_reads_back,
         a_decision_whose_key_is_taken_is_undone,
         an_event_is_kept_once,
         what_an_operator_did_is_committed_with_it,

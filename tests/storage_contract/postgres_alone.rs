@@ -1,13 +1,13 @@
 //! What only PostgreSQL has to show: several instances, a server that goes away, a wire that is cut.
 
 use crate::proxy::{Cut, Proxy};
-use crate::world::{World, claim, order};
+use crate::world::{World, claim, order, request};
 use order_service::adapters::outbound::storage::migrate;
-use order_service::core::domain::order::Order;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::TaskState;
-use order_service::core::ports::idempotency::{IdempotencyKey, KeyedOrder, Placed};
-use order_service::core::ports::order_repository::{Decide, LoadOptions, Scope, SideWrites};
+use order_service::core::ports::order_repository::{
+    Decide, LoadOptions, Placed, Scope, SideWrites,
+};
 use order_service::core::ports::storage_error::StorageError;
 use order_service::core::ports::task_queue::Wakeup;
 use sqlx::{Connection, Executor, PgConnection};
@@ -74,30 +74,22 @@ async fn a_lost_commit_is_found_out_and_never_repeated(world: World) {
     }
 }
 
-fn keyed(key: &str) -> KeyedOrder {
-    KeyedOrder {
-        key: IdempotencyKey { owner: "o".into(), route: "/v1/orders", key: key.into() },
-        fingerprint: [7; 32],
-        render: Box::new(|order: &Order| (201, order.id.to_string().into_bytes())),
-    }
-}
-
 async fn a_placed_order_whose_answer_is_lost_is_placed_once(world: World) {
     let plain = Proxy::start(&world.url, "\"customer_id\"").await;
     let store = world.another(&plain.url(&world.url), LONG).await;
-    let commit = Proxy::start(&world.url, "COMMIT").await;
-    let keyed_store = world.another(&commit.url(&world.url), LONG).await;
+    let once = Proxy::start(&world.url, "\"fingerprint\"").await;
+    let keyed_store = world.another(&once.url(&world.url), LONG).await;
     for cut in [Cut::After, Cut::Before] {
         let mine = order("c-1");
         plain.cut(cut);
-        let placed = store.place(mine.clone(), None).await.unwrap();
+        let placed = store.place(mine.clone()).await.unwrap();
         assert!(plain.has_cut());
-        assert_eq!(placed, Placed::New(world.aggregate(mine.id).await.order), "{cut:?}");
+        assert_eq!(placed, world.aggregate(mine.id).await.order, "{cut:?}");
         let mine = order("c-1");
-        commit.cut(cut);
-        let placed = keyed_store.place(mine.clone(), Some(keyed(&format!("{cut:?}")))).await;
+        once.cut(cut);
+        let placed = keyed_store.place_once(mine.clone(), request(&format!("{cut:?}"))).await;
         assert_eq!(placed, Ok(Placed::New(world.aggregate(mine.id).await.order)), "{cut:?}");
-        assert!(commit.has_cut());
+        assert!(once.has_cut());
     }
 }
 

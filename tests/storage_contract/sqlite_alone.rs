@@ -24,7 +24,7 @@ async fn the_victim_places_orders_until_it_is_killed() {
         tokio::spawn(async move {
             loop {
                 let mine = order("c-1");
-                store.place(mine.clone(), None).await.unwrap();
+                store.place(mine.clone()).await.unwrap();
                 std::io::stdout().write_all(format!("placed {}\n", mine.id).as_bytes()).unwrap();
             }
         });
@@ -91,13 +91,13 @@ async fn a_locked_file_is_unavailable_in_time_and_works_again_by_itself() {
     let mut lock = SqliteConnection::connect(&world.url).await.unwrap();
     lock.execute("BEGIN IMMEDIATE").await.unwrap();
     let mine = order("c-1");
-    assert_eq!(store.place(mine.clone(), None).await, Err(StorageError::Unavailable));
+    assert_eq!(store.place(mine.clone()).await, Err(StorageError::Unavailable));
     assert_eq!(store.ping().await, Err(StorageError::Unavailable));
     lock.execute("ROLLBACK").await.unwrap();
     while store.ping().await.is_err() {}
     // What was answered with an error is not there, also not later.
     assert_eq!(store.aggregate(mine.id, &Scope::Anyone).await, Ok(None));
-    store.place(mine, None).await.unwrap();
+    store.place(mine).await.unwrap();
 }
 
 #[tokio::test]

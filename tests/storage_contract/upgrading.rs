@@ -8,6 +8,9 @@ use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
 use order_service::core::payment::registration::Registration;
+use order_service::core::ports::idempotency::{
+    IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeptOutcome,
+};
 use order_service::core::ports::order_repository::{
     LoadOptions, OrderQuery, OrderRepository, Scope, SideWrites, decide,
 };
@@ -89,6 +92,11 @@ impl Dialect {
         }
     }
 
+    /// As it was kept: a whole body, in bytes.
+    fn text(self, body: &str) -> String {
+        self.bytes(&body.bytes().map(|byte| format!("{byte:02x}")).collect::<String>())
+    }
+
     fn bytes(self, hex: &str) -> String {
         match self {
             Self::Sqlite => format!("X'{hex}'"),
@@ -127,16 +135,19 @@ fn seed(dialect: Dialect) -> String {
     }
     sql += &order(dialect, PRUNED, "refunded");
     sql += &self::registration(dialect, PRUNED, "paid", 500);
+    let fingerprint = dialect.bytes(&"09".repeat(32));
     sql += &format!(
         "INSERT INTO callbacks (provider, number, event_id, kind, signed, received_at) \
          VALUES ('sber', 'N1', 'e', 'deposited', true, {now}); \
          INSERT INTO audit (at, action, order_id, task_id, reason) \
          VALUES ({now}, 'task.retry', {}, 1, 'why'); \
          INSERT INTO idempotency_keys (owner, route, key, fingerprint, status, body, created_at) \
-         VALUES ('o', 'POST /v1/orders', 'k', {}, 201, {}, {now});",
+         VALUES ('o', 'POST /v1/orders', 'k', {fingerprint}, 201, {}, {now}), \
+         ('o', 'POST /v1/orders/{{id}}/refund', 'k', {fingerprint}, 202, {}, {now});",
         dialect.id(1),
-        dialect.bytes(&"09".repeat(32)),
-        dialect.bytes("7b7d"),
+        dialect
+            .text(&format!(r#"{{"id":"{}","status":"new","task_id":null}}"#, Uuid::from_u128(1))),
+        dialect.text(r#"{"status":"queued","order_id":"x","task_id":1001}"#),
     );
     sql
 }
@@ -229,6 +240,7 @@ async fn goes_on(store: Arc<dyn Store>) {
     }
     assert_eq!(refunds(&*store, PRUNED).await, Vec::from_iter(unexplained(500)));
     later_news(&*store).await;
+    kept_replies(&*store).await;
     let due = store.claim(&claim("i-2", &[(None, 99)])).await.unwrap();
     let unfinished = ["queued", "running"];
     let planned = plans().iter().filter(|plan| unfinished.contains(&plan.state)).count();
@@ -240,6 +252,17 @@ async fn goes_on(store: Arc<dyn Store>) {
     }
     let states: Vec<_> = refunds(&*store, PLANS + 6).await.iter().map(|r| r.state).collect();
     assert_eq!(states, [RefundState::Refused]);
+}
+
+/// Whole bodies that an earlier version kept say what they stand for.
+async fn kept_replies(store: &dyn IdempotencyStore) {
+    let key = |route| IdempotencyKey { owner: "o".into(), route, key: "k".into() };
+    let record = |outcome| IdempotencyRecord { fingerprint: [9; 32], outcome };
+    let placed = KeptOutcome::Placed(OrderId::from_uuid(Uuid::from_u128(1)));
+    assert_eq!(store.find(&key("POST /v1/orders")).await, Ok(Some(record(placed))));
+    let refunding = KeptOutcome::Refunding(TaskId::new(1001));
+    let found = store.find(&key("POST /v1/orders/{id}/refund")).await;
+    assert_eq!(found, Ok(Some(record(refunding))));
 }
 
 /// What an earlier version knew of it in other words.

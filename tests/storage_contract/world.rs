@@ -13,7 +13,7 @@ use order_service::core::payment::refund::{Refund, RefundKey, RefundOrigin};
 use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{Lease, Task, TaskKind, TaskState};
 use order_service::core::ports::clock::Clock;
-use order_service::core::ports::idempotency::Placed;
+use order_service::core::ports::idempotency::{IdempotencyKey, IdempotentRequest};
 use order_service::core::ports::order_repository::{
     LoadOptions, Scope, SideWrites, TxContext, decide,
 };
@@ -103,10 +103,7 @@ impl World {
 
     /// Another order of this customer, stored.
     pub async fn placed(&self, customer: &str) -> Order {
-        match self.store.place(order(customer), None).await.unwrap() {
-            Placed::New(order) => order,
-            Placed::Known(reply) => panic!("no key was given: {reply:?}"),
-        }
+        self.store.place(order(customer)).await.unwrap()
     }
 
     pub async fn aggregate(&self, id: OrderId) -> OrderAggregate {
@@ -166,6 +163,12 @@ async fn on_server(server: &str, sql: String) {
     let mut connection = PgConnection::connect(server).await.unwrap();
     connection.execute(AssertSqlSafe(sql)).await.unwrap();
     connection.close().await.unwrap();
+}
+
+/// A request to place with this key.
+pub fn request(key: &str) -> IdempotentRequest {
+    let key = IdempotencyKey { owner: "o".into(), route: "POST /v1/orders", key: key.into() };
+    IdempotentRequest { key, fingerprint: std::array::from_fn(|at| u8::try_from(at * 8).unwrap()) }
 }
 
 pub fn order(customer: &str) -> Order {

@@ -42,16 +42,6 @@ pub enum AdapterEvent {
     Misconfigured { system: System },
     /// The workers looked for due tasks.
     TaskPoll,
-    /// A request came with an `Idempotency-Key`.
-    Idempotency(IdempotencyResult),
     /// The keys that tokens are checked with were changed into something that is none.
     KeysUnusable,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IdempotencyResult {
-    New,
-    Replayed,
-    InFlight,
-    Mismatch,
 }

@@ -91,6 +91,27 @@ pub enum OrderInvalid {
     Total,
 }
 
+impl OrderInvalid {
+    pub const ALL: [Self; 5] =
+        [Self::ItemCount, Self::Quantity, Self::ProductTwice, Self::Currency, Self::Total];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ItemCount => "item_count",
+            Self::Quantity => "quantity",
+            Self::ProductTwice => "product_twice",
+            Self::Currency => "currency",
+            Self::Total => "total",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|invalid| invalid.as_str() == word)
+    }
+}
+
 impl Order {
     /// What can be told of an order before any price is known, so that nonsense costs no call.
     ///

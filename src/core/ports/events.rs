@@ -45,6 +45,8 @@ pub enum Event {
     Review { kind: TaskKind },
     /// Money arrived for a registration that was given up.
     LateTruth { system: Provider },
+    /// A request came with an idempotency key.
+    Idempotency(IdempotencyResult),
 }
 
 /// How registering a payment ended.
@@ -96,4 +98,17 @@ pub enum StepOutcome {
     Failed,
     /// Another instance holds the task.
     LeaseLost,
+}
+
+/// What an idempotency key stood for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdempotencyResult {
+    /// For nothing: its request was served.
+    New,
+    /// For this request, which got the first answer once more.
+    Replayed,
+    /// For this request, which is still under way.
+    InFlight,
+    /// For another request.
+    Mismatch,
 }

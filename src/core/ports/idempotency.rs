@@ -1,16 +1,22 @@
-//! What an idempotency key stands for: the reply of the one request that was served under it.
+//! What an idempotency key stands for: the outcome of the one request that was served under it. It is
+//! kept as data, in the transaction of its effect; whoever repeats the request is told it anew.
 
-use crate::core::domain::order::Order;
+use crate::core::domain::ids::{OrderId, ProductId, TaskId};
+use crate::core::domain::order::{OrderInvalid, OrderStatus};
 use crate::core::ports::storage_error::StorageError;
 use std::fmt;
 
 #[async_trait::async_trait]
 pub trait IdempotencyStore: Send + Sync + fmt::Debug {
-    async fn find(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError>;
+    async fn find(&self, key: &IdempotencyKey) -> Result<Option<IdempotencyRecord>, StorageError>;
 
-    /// Keeps a final reply that changed nothing (a 4xx). `false` when the key stands for a reply
-    /// already: the first one stays, and is the answer.
-    async fn keep(&self, key: IdempotencyKey, reply: KeptReply) -> Result<bool, StorageError>;
+    /// Keeps an outcome that changed nothing. `false` when the key stands for one already: the first one
+    /// stays, and is the answer.
+    async fn keep(
+        &self,
+        request: IdempotentRequest,
+        outcome: KeptOutcome,
+    ) -> Result<bool, StorageError>;
 }
 
 /// (owner, route, key): the scope within which a key has one effect.
@@ -21,34 +27,38 @@ pub struct IdempotencyKey {
     pub key: String,
 }
 
-/// A reply that is given again for the same key and the same request.
+/// SHA-256 over what was asked.
+pub type Fingerprint = [u8; 32];
+
+/// A request that has one effect however often it comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptReply {
-    /// SHA-256 over what was asked.
-    pub fingerprint: [u8; 32],
-    pub status: u16,
-    pub body: Vec<u8>,
-}
-
-/// Makes status and body of the reply to a placed order.
-pub type Render = Box<dyn Fn(&Order) -> (u16, Vec<u8>) + Send + Sync>;
-
-/// How to make the reply of a placed order, once the database has told its time.
-pub struct KeyedOrder {
+pub struct IdempotentRequest {
     pub key: IdempotencyKey,
-    pub fingerprint: [u8; 32],
-    pub render: Render,
+    pub fingerprint: Fingerprint,
 }
 
-impl fmt::Debug for KeyedOrder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyedOrder").field("key", &self.key).finish_non_exhaustive()
-    }
+/// What is kept under a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyRecord {
+    pub fingerprint: Fingerprint,
+    pub outcome: KeptOutcome,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Placed {
-    New(Order),
-    /// The key has been used before; nothing was placed. The caller compares the fingerprint.
-    Known(KeptReply),
+pub enum KeptOutcome {
+    Placed(OrderId),
+    /// How the refund ends is its task's to tell.
+    Refunding(TaskId),
+    Refused(Refusal),
+}
+
+/// A refusal that is final: the same request is refused for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// `None` where an earlier version did not keep why.
+    OrderInvalid(Option<OrderInvalid>),
+    ProductNotFound(ProductId),
+    NotRefundable(OrderStatus),
+    RefundExceeds,
+    RefundRejected,
 }

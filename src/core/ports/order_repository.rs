@@ -6,16 +6,22 @@ use crate::core::domain::order::{Order, OrderStatus};
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
-use crate::core::ports::idempotency::{IdempotencyKey, KeptReply, KeyedOrder, Placed};
+use crate::core::ports::idempotency::{IdempotencyRecord, IdempotentRequest, KeptOutcome};
 use crate::core::ports::storage_error::StorageError;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[async_trait::async_trait]
 pub trait OrderRepository: Send + Sync + fmt::Debug {
-    /// Commits a new order and, with it, the reply that its idempotency key stands for. The stored
-    /// order carries the database's time.
-    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError>;
+    /// Commits a new order, which then carries the database's time.
+    async fn place(&self, order: Order) -> Result<Order, StorageError>;
+
+    /// The same for a request with a key, which from then on stands for the order.
+    async fn place_once(
+        &self,
+        order: Order,
+        request: IdempotentRequest,
+    ) -> Result<Placed, StorageError>;
 
     /// Runs `decide` on the order's aggregate under its lock and commits what it changed; storage
     /// raises the versions and `updated_at` of what differs, and writes nothing when nothing does.
@@ -52,6 +58,13 @@ pub trait OrderRepository: Send + Sync + fmt::Debug {
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError>;
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Placed {
+    New(Order),
+    /// The key has been used before; nothing was placed. The caller compares the fingerprint.
+    Known(IdempotencyRecord),
+}
+
 /// What storage needs to know before it runs a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadOptions {
@@ -78,7 +91,8 @@ pub struct TxContext {
 pub struct SideWrites {
     /// A second entry with the same event id is dropped silently.
     pub inbox: Option<InboxEntry>,
-    pub reply: Option<(IdempotencyKey, KeptReply)>,
+    /// A key that is taken already undoes the decision: [`StorageError::Unavailable`].
+    pub kept: Option<(IdempotentRequest, KeptOutcome)>,
     pub audit: Option<AuditEntry>,
 }
 

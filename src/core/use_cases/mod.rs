@@ -1,6 +1,7 @@
 //! What can be done: one verb, one file. A use case that changes anything is run detached from the
 //! client that asked, so none of these futures is ever dropped half-way.
 
+pub mod idempotency;
 pub mod place_order;
 pub mod recommend;
 pub mod show_order;

@@ -1,16 +1,17 @@
-//! Place an order: prices come from the catalog, never from the client, and never from a cache that
-//! is too old for money.
+//! Place an order, once for each idempotency key: prices come from the catalog, never from the client,
+//! and never from a cache that is too old for money.
 
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
-use crate::core::domain::order::{Item, Order, OrderInvalid};
+use crate::core::domain::order::{Item, Order, OrderInvalid, OrderStatus};
 use crate::core::domain::unavailable::Unknown;
 use crate::core::ports::call::Call;
 use crate::core::ports::catalog::{CatalogError, CatalogPort, CatalogUnavailableError, Offer};
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::{Event, Events};
-use crate::core::ports::idempotency::{KeyedOrder, Placed};
-use crate::core::ports::order_repository::OrderRepository;
+use crate::core::ports::idempotency::{IdempotentRequest, KeptOutcome, Refusal};
+use crate::core::ports::order_repository::{OrderRepository, Placed, Scope};
 use crate::core::ports::storage_error::StorageError;
+use crate::core::use_cases::idempotency::{Answer, Begun, Idempotency, IdempotencyError};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ const LOOKUPS_AT_ONCE: usize = 10;
 pub struct PlaceOrder {
     pub catalog: Arc<dyn CatalogPort>,
     pub orders: Arc<dyn OrderRepository>,
+    pub idempotency: Arc<Idempotency>,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
     pub events: Arc<dyn Events>,
@@ -34,7 +36,7 @@ pub struct PlaceOrder {
 pub struct NewOrder {
     pub customer_id: CustomerId,
     pub lines: Vec<(ProductId, u32)>,
-    pub key: Option<KeyedOrder>,
+    pub idempotency: Option<IdempotentRequest>,
     pub call: Call,
 }
 
@@ -46,31 +48,116 @@ pub enum PlaceOrderError {
     ProductNotFound(ProductId),
     #[error("get product details: {0}")]
     CatalogUnavailable(#[from] CatalogUnavailableError),
+    #[error("refused before, under the same key")]
+    Replayed(Refusal),
+    #[error(transparent)]
+    Idempotency(#[from] IdempotencyError),
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+impl PlaceOrderError {
+    /// The product that the catalog does not know.
+    #[must_use]
+    pub const fn missing_product(&self) -> Option<&ProductId> {
+        match self {
+            Self::ProductNotFound(product) | Self::Replayed(Refusal::ProductNotFound(product)) => {
+                Some(product)
+            }
+            Self::Invalid(_)
+            | Self::CatalogUnavailable(_)
+            | Self::Replayed(_)
+            | Self::Idempotency(_)
+            | Self::Storage(_) => None,
+        }
+    }
+
+    /// What is final of it: the same request will never be served.
+    fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Invalid(invalid) => Some(Refusal::OrderInvalid(Some(*invalid))),
+            Self::ProductNotFound(product) => Some(Refusal::ProductNotFound(product.clone())),
+            Self::CatalogUnavailable(_)
+            | Self::Replayed(_)
+            | Self::Idempotency(_)
+            | Self::Storage(_) => None,
+        }
+    }
 }
 
 impl PlaceOrder {
     /// # Errors
     /// A senseless order, an unknown product, a catalog that cannot answer while no price is young
-    /// enough, or a storage that cannot commit; then nothing was placed.
+    /// enough, or a storage that cannot commit; then nothing was placed. A key that is in use.
     #[tracing::instrument(name = "PlaceOrder", skip_all, fields(order.id))]
-    pub async fn run(&self, wanted: NewOrder) -> Result<Placed, PlaceOrderError> {
-        Order::check_lines(&wanted.lines)?;
-        let items: Vec<Item> = stream::iter(wanted.lines)
-            .map(|(product, quantity)| self.price(product, quantity, &wanted.call))
+    pub async fn run(&self, new: NewOrder) -> Result<Answer<Order>, PlaceOrderError> {
+        let Some(request) = new.idempotency.clone() else {
+            let order = self.orders.place(self.priced(new).await?).await?;
+            self.tell(&order);
+            return Ok(Answer::First(order));
+        };
+        let _in_flight = match self.idempotency.begin(&request).await? {
+            Begun::First(in_flight) => in_flight,
+            Begun::Repeat(outcome) => return self.replay(outcome).await,
+        };
+        match self.place_once(new, &request).await {
+            Ok(Placed::New(order)) => {
+                self.tell(&order);
+                self.idempotency.served();
+                Ok(Answer::First(order))
+            }
+            Ok(Placed::Known(record)) => {
+                self.replay(self.idempotency.replay(&request, record)?).await
+            }
+            Err(error) => {
+                let Some(refusal) = error.refusal() else { return Err(error) };
+                match self.idempotency.refuse(&request, refusal).await? {
+                    Some(outcome) => self.replay(outcome).await,
+                    None => Err(error),
+                }
+            }
+        }
+    }
+
+    async fn place_once(
+        &self,
+        new: NewOrder,
+        request: &IdempotentRequest,
+    ) -> Result<Placed, PlaceOrderError> {
+        let order = self.priced(new).await?;
+        Ok(self.orders.place_once(order, request.clone()).await?)
+    }
+
+    /// The first answer once more, made anew: an order as it was when it was placed.
+    async fn replay(&self, outcome: KeptOutcome) -> Result<Answer<Order>, PlaceOrderError> {
+        let id = match outcome {
+            KeptOutcome::Placed(id) => id,
+            KeptOutcome::Refused(refusal) => return Err(PlaceOrderError::Replayed(refusal)),
+            KeptOutcome::Refunding(_) => {
+                return Err(StorageError::Corrupt("a refund under the key of an order").into());
+            }
+        };
+        let found = self.orders.aggregate(id, &Scope::Anyone).await?;
+        let order = found.ok_or(StorageError::Corrupt("a key without its order"))?.order;
+        let (status, updated_at) = (OrderStatus::New, order.created_at);
+        Ok(Answer::Replayed(Order { status, updated_at, version: 1, ..order }))
+    }
+
+    async fn priced(&self, new: NewOrder) -> Result<Order, PlaceOrderError> {
+        Order::check_lines(&new.lines)?;
+        let items: Vec<Item> = stream::iter(new.lines)
+            .map(|(product, quantity)| self.price(product, quantity, &new.call))
             .buffered(LOOKUPS_AT_ONCE)
             .try_collect()
             .await?;
         let now = self.clock.now();
         let id = OrderId::new(now, self.entropy.bits());
-        let order = Order::place(id, wanted.customer_id, items, now)?;
-        let placed = self.orders.place(order, wanted.key).await?;
-        if let Placed::New(order) = &placed {
-            tracing::Span::current().record("order.id", tracing::field::display(order.id));
-            self.events.record(&Event::OrderPlaced { total: order.total });
-        }
-        Ok(placed)
+        Ok(Order::place(id, new.customer_id, items, now)?)
+    }
+
+    fn tell(&self, order: &Order) {
+        tracing::Span::current().record("order.id", tracing::field::display(order.id));
+        self.events.record(&Event::OrderPlaced { total: order.total });
     }
 
     async fn price(

@@ -1,4 +1,4 @@
-//! Refund an order, whole or in part: one refund of an order at a time.
+//! Refund an order, whole or in part: one refund of an order at a time, and one for each idempotency key.
 
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::Money;
@@ -9,45 +9,12 @@ use crate::core::payment::commands::{RefundCommand, RefundDecision};
 use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::TaskState;
 use crate::core::ports::call::Call;
-use crate::core::ports::idempotency::{IdempotencyKey, KeptReply};
+use crate::core::ports::idempotency::{IdempotentRequest, KeptOutcome, Refusal};
 use crate::core::ports::order_repository::{LoadOptions, Scope, SideWrites};
 use crate::core::ports::storage_error::StorageError;
-use std::fmt;
+use crate::core::use_cases::idempotency::{Answer, Begun, Idempotency, IdempotencyError};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Makes the reply of a decision: status and body.
-pub type RenderRefund = Box<dyn Fn(Result<TaskId, RefundError>) -> (u16, Vec<u8>) + Send + Sync>;
-
-/// The idempotency key of a refund: its reply is committed with the task, so that no crash comes
-/// between the effect and the memory of it; and so is a refusal with the look at the order that led to
-/// it, so that of two instances that are asked at once only one answers.
-pub struct KeyedRefund {
-    pub key: IdempotencyKey,
-    pub fingerprint: [u8; 32],
-    /// The reply that the task stands for until its end, or the refusal.
-    pub render: RenderRefund,
-}
-
-impl fmt::Debug for KeyedRefund {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyedRefund").field("key", &self.key).finish_non_exhaustive()
-    }
-}
-
-impl KeyedRefund {
-    /// `None` where a repeat may get another answer.
-    fn reply(&self, asked: &RefundDecision, task: TaskId) -> Option<(IdempotencyKey, KeptReply)> {
-        let verdict = match asked {
-            RefundDecision::Call(_) => Ok(task),
-            RefundDecision::InProgress => return None,
-            RefundDecision::Exceeds => Err(RefundError::Exceeds),
-            RefundDecision::Refused(status) => Err(RefundError::NotRefundable(*status)),
-        };
-        let (status, body) = (self.render)(verdict);
-        Some((self.key.clone(), KeptReply { fingerprint: self.fingerprint, status, body }))
-    }
-}
 
 #[derive(Debug)]
 pub struct RefundRequest {
@@ -55,7 +22,7 @@ pub struct RefundRequest {
     pub scope: Scope,
     /// All that is left, if not said.
     pub amount: Option<Money>,
-    pub keyed: Option<KeyedRefund>,
+    pub idempotency: Option<IdempotentRequest>,
     pub call: Call,
 }
 
@@ -81,13 +48,28 @@ pub enum RefundError {
     InProgress,
     #[error("the payment system refused the refund")]
     Rejected,
+    #[error("refused before, under the same key")]
+    Replayed(Refusal),
+    #[error(transparent)]
+    Idempotency(#[from] IdempotencyError),
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+impl RefundError {
+    /// Whether the same request will never be served.
+    const fn is_final(&self) -> bool {
+        match self {
+            Self::NotRefundable(_) | Self::Exceeds | Self::Rejected | Self::Replayed(_) => true,
+            Self::NotFound | Self::InProgress | Self::Idempotency(_) | Self::Storage(_) => false,
+        }
+    }
 }
 
 #[derive(Debug)]
 pub struct RefundOrder {
     pub engine: Arc<Engine>,
+    pub idempotency: Arc<Idempotency>,
 }
 
 impl RefundOrder {
@@ -98,7 +80,52 @@ impl RefundOrder {
     #[tracing::instrument(name = "RefundOrder", skip_all, fields(
         order.id = %request.order_id, order.status, payment.method, fallback.kind,
     ))]
-    pub async fn run(&self, request: RefundRequest) -> Result<Refunding, RefundError> {
+    pub async fn run(&self, request: RefundRequest) -> Result<Answer<Refunding>, RefundError> {
+        let Some(idempotent) = request.idempotency.clone() else {
+            return self.refund(request).await.map(Answer::First);
+        };
+        let scope = request.scope.clone();
+        let _in_flight = match self.idempotency.begin(&idempotent).await? {
+            Begun::First(in_flight) => in_flight,
+            Begun::Repeat(outcome) => return self.replay(outcome, &scope).await,
+        };
+        let answer = self.refund(request).await;
+        if answer.as_ref().err().is_none_or(RefundError::is_final) {
+            self.idempotency.served();
+            return answer.map(Answer::First);
+        }
+        // Another instance may have been quicker with the same key.
+        match self.idempotency.look(&idempotent).await? {
+            Some(outcome) => self.replay(outcome, &scope).await,
+            None => answer.map(Answer::First),
+        }
+    }
+
+    /// The first answer once more: how a refund ended, its task tells.
+    async fn replay(
+        &self,
+        outcome: KeptOutcome,
+        scope: &Scope,
+    ) -> Result<Answer<Refunding>, RefundError> {
+        let task_id = match outcome {
+            KeptOutcome::Refunding(task_id) => task_id,
+            KeptOutcome::Refused(refusal) => return Err(RefundError::Replayed(refusal)),
+            KeptOutcome::Placed(_) => {
+                return Err(StorageError::Corrupt("an order under the key of a refund").into());
+            }
+        };
+        let view = self.engine.queue.task(task_id, scope).await?;
+        match view.map(|view| view.task.state) {
+            Some(TaskState::Succeeded) => Ok(Answer::Replayed(Refunding::Done)),
+            Some(TaskState::Failed) => Err(RefundError::Replayed(Refusal::RefundRejected)),
+            Some(
+                TaskState::Queued | TaskState::Running | TaskState::Cancelled | TaskState::Review,
+            )
+            | None => Ok(Answer::Replayed(Refunding::Queued { task_id, retry_after: LOOK_AGAIN })),
+        }
+    }
+
+    async fn refund(&self, request: RefundRequest) -> Result<Refunding, RefundError> {
         let task = self.engine.new_task();
         let (order_id, call) = (request.order_id, request.call.clone());
         let first = self.accept(request, task).await?;
@@ -122,18 +149,18 @@ impl RefundOrder {
         request: RefundRequest,
         task: NewTask,
     ) -> Result<ProviderCall, RefundError> {
-        let RefundRequest { order_id, scope, amount, keyed, call } = request;
+        let RefundRequest { order_id, scope, amount, idempotency, call } = request;
         let command = RefundCommand {
             amount,
-            client_key: keyed.as_ref().map(|keyed| keyed.key.key.clone()),
+            client_key: idempotency.as_ref().map(|request| request.key.key.clone()),
             trace: call.trace.as_ref().map(ToString::to_string),
         };
         let commanded = self
             .engine
             .command(order_id, scope, task, LoadOptions::Aggregate, move |aggregate, context| {
                 let asked = aggregate.refund_payment(&command, context);
-                let reply = keyed.as_ref().and_then(|keyed| keyed.reply(&asked, context.task));
-                (asked, SideWrites { reply, ..SideWrites::default() })
+                let kept = idempotency.clone().zip(kept_outcome(&asked, context.task));
+                (asked, SideWrites { kept, ..SideWrites::default() })
             })
             .await?
             .ok_or(RefundError::NotFound)?;
@@ -142,6 +169,20 @@ impl RefundOrder {
             RefundDecision::InProgress => Err(RefundError::InProgress),
             RefundDecision::Exceeds => Err(RefundError::Exceeds),
             RefundDecision::Refused(status) => Err(RefundError::NotRefundable(status)),
+        }
+    }
+}
+
+/// What is committed under the key, with the task or with the look at the order that led to the refusal:
+/// so no crash comes between effect and memory, and of two instances that are asked at once one answers.
+/// `None` where a repeat may get another answer.
+const fn kept_outcome(asked: &RefundDecision, task: TaskId) -> Option<KeptOutcome> {
+    match asked {
+        RefundDecision::Call(_) => Some(KeptOutcome::Refunding(task)),
+        RefundDecision::InProgress => None,
+        RefundDecision::Exceeds => Some(KeptOutcome::Refused(Refusal::RefundExceeds)),
+        RefundDecision::Refused(status) => {
+            Some(KeptOutcome::Refused(Refusal::NotRefundable(*status)))
         }
     }
 }

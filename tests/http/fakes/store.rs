@@ -11,10 +11,10 @@ use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::Task;
 use order_service::core::ports::clock::Clock;
 use order_service::core::ports::idempotency::{
-    IdempotencyKey, IdempotencyStore, KeptReply, KeyedOrder, Placed,
+    IdempotencyKey, IdempotencyRecord, IdempotencyStore, IdempotentRequest, KeptOutcome,
 };
 use order_service::core::ports::order_repository::{
-    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope,
+    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Placed, Scope,
 };
 use order_service::core::ports::storage_error::StorageError;
 use order_service::core::ports::task_queue::{
@@ -31,10 +31,9 @@ pub struct FlakyStore {
     pub down: AtomicBool,
     /// What is stored makes no sense.
     pub corrupt: AtomicBool,
-    /// So many looks for a reply come before another instance keeps it.
+    /// So many looks for a key come before another instance keeps its outcome.
     pub looks_before_kept: AtomicUsize,
-    /// Replies are not kept.
-    pub keeps_no_replies: AtomicBool,
+    pub keeps_no_outcomes: AtomicBool,
 }
 
 impl FlakyStore {
@@ -44,7 +43,7 @@ impl FlakyStore {
             down: AtomicBool::new(false),
             corrupt: AtomicBool::new(false),
             looks_before_kept: AtomicUsize::new(0),
-            keeps_no_replies: AtomicBool::new(false),
+            keeps_no_outcomes: AtomicBool::new(false),
         }
     }
 
@@ -61,9 +60,18 @@ impl FlakyStore {
 
 #[async_trait::async_trait]
 impl OrderRepository for FlakyStore {
-    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
+    async fn place(&self, order: Order) -> Result<Order, StorageError> {
         self.check()?;
-        self.store.place(order, key).await
+        self.store.place(order).await
+    }
+
+    async fn place_once(
+        &self,
+        order: Order,
+        request: IdempotentRequest,
+    ) -> Result<Placed, StorageError> {
+        self.check()?;
+        self.store.place_once(order, request).await
     }
 
     async fn change(
@@ -130,18 +138,22 @@ impl TaskQueue for FlakyStore {
 
 #[async_trait::async_trait]
 impl IdempotencyStore for FlakyStore {
-    async fn find(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
+    async fn find(&self, key: &IdempotencyKey) -> Result<Option<IdempotencyRecord>, StorageError> {
         self.check()?;
         let left = self.looks_before_kept.load(Ordering::Relaxed);
         self.looks_before_kept.store(left.saturating_sub(1), Ordering::Relaxed);
         if left > 0 { Ok(None) } else { self.store.find(key).await }
     }
 
-    async fn keep(&self, key: IdempotencyKey, reply: KeptReply) -> Result<bool, StorageError> {
-        if self.keeps_no_replies.load(Ordering::Relaxed) {
+    async fn keep(
+        &self,
+        request: IdempotentRequest,
+        outcome: KeptOutcome,
+    ) -> Result<bool, StorageError> {
+        if self.keeps_no_outcomes.load(Ordering::Relaxed) {
             return Err(StorageError::Unavailable);
         }
-        self.store.keep(key, reply).await
+        self.store.keep(request, outcome).await
     }
 }
 

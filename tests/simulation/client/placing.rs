@@ -6,10 +6,10 @@ use crate::simulation::instance::{Instance, PRICE};
 use crate::simulation::world::World;
 use order_service::core::domain::ids::{CustomerId, OrderId, ProductId};
 use order_service::core::domain::money::Money;
-use order_service::core::domain::order::Order;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::idempotency::{IdempotencyKey, KeyedOrder, Placed};
+use order_service::core::ports::idempotency::{IdempotencyKey, IdempotentRequest};
+use order_service::core::use_cases::idempotency::Answer;
 use order_service::core::use_cases::place_order::NewOrder;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,13 +57,11 @@ fn key_of(place: usize) -> String {
 
 async fn place_once(world: &World, instance: &Arc<Instance>, place: usize) -> Option<OrderId> {
     let key = IdempotencyKey { owner: "shop".to_owned(), route: "orders", key: key_of(place) };
-    let render = |order: &Order| (201, order.id.to_string().into_bytes());
-    let keyed = KeyedOrder { key, fingerprint: [7; 32], render: Box::new(render) };
     let product = ProductId::parse("p-1").expect("a name");
     let wanted = NewOrder {
         customer_id: CustomerId::parse("c-1").expect("a name"),
         lines: vec![(product, quantity_of(place))],
-        key: Some(keyed),
+        idempotency: Some(IdempotentRequest { key, fingerprint: [7; 32] }),
         call: Call::new(Deadline::after(Duration::from_secs(20)), None),
     };
     let (reply, answer) = oneshot::channel();
@@ -72,10 +70,7 @@ async fn place_once(world: &World, instance: &Arc<Instance>, place: usize) -> Op
         let _ = reply.send(server.place.run(wanted).await);
     });
     match instance.answer(answer).await? {
-        Ok(Placed::New(order)) => Some(order.id),
-        Ok(Placed::Known(reply)) => {
-            String::from_utf8(reply.body).ok().as_deref().and_then(OrderId::parse)
-        }
+        Ok(Answer::First(order) | Answer::Replayed(order)) => Some(order.id),
         Err(fault) => {
             world.chronicle.note(|| format!("placing fails: {fault}"));
             None

@@ -4,12 +4,11 @@ use super::Client;
 use crate::simulation::bank::{Payment, Standing};
 use crate::simulation::instance::Instance;
 use order_service::core::domain::money::Money;
-use order_service::core::ports::idempotency::IdempotencyKey;
+use order_service::core::ports::idempotency::{IdempotencyKey, IdempotentRequest, Refusal};
 use order_service::core::ports::order_repository::Scope;
 use order_service::core::use_cases::cancel_order::{CancelError, CancelRequest, Cancellation};
-use order_service::core::use_cases::refund_order::{
-    KeyedRefund, RefundError, RefundRequest, Refunding,
-};
+use order_service::core::use_cases::idempotency::Answer;
+use order_service::core::use_cases::refund_order::{RefundError, RefundRequest, Refunding};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -38,17 +37,11 @@ impl Client {
     }
 
     /// One of three keys, so that some asks are repeats.
-    fn refund_key(&self) -> KeyedRefund {
+    fn refund_key(&self) -> IdempotentRequest {
         let key = format!("refund-{}-{}", self.place, self.dice.below(3));
         self.world.records().refund_keys.insert(key.clone(), self.order);
-        KeyedRefund {
-            key: IdempotencyKey { owner: "shop".to_owned(), route: "refunds", key },
-            fingerprint: [7; 32],
-            render: Box::new(|verdict| match verdict {
-                Ok(task) => (202, task.to_string().into_bytes()),
-                Err(refusal) => (409, refusal.to_string().into_bytes()),
-            }),
-        }
+        let key = IdempotencyKey { owner: "shop".to_owned(), route: "refunds", key };
+        IdempotentRequest { key, fingerprint: [7; 32] }
     }
 
     /// Nobody asks for money back that was not paid, at least not often.
@@ -66,13 +59,13 @@ impl Client {
 
     pub async fn refund(&self, instance: &Arc<Instance>, hangs_up: bool) -> Option<()> {
         let part = Money::rub(self.dice.pick(&[1, 5_000, 15_000])).expect("a small sum");
-        let keyed = self.refund_key();
-        let key = keyed.key.key.clone();
+        let request = self.refund_key();
+        let key = request.key.key.clone();
         let ask = RefundRequest {
             order_id: self.order,
             scope: Scope::Anyone,
             amount: self.dice.chance(0.6).then_some(part),
-            keyed: Some(keyed),
+            idempotency: Some(request),
             call: self.call(),
         };
         self.world.chronicle.note(|| {
@@ -93,17 +86,27 @@ impl Client {
             return None;
         }
         match instance.answer(answer).await? {
-            Ok(Refunding::Queued { task_id, .. }) => {
+            Ok(
+                Answer::First(Refunding::Queued { task_id, .. })
+                | Answer::Replayed(Refunding::Queued { task_id, .. }),
+            ) => {
                 self.stands_for(&key, true);
                 self.is_promised(instance, task_id).await;
             }
-            Ok(Refunding::Done) => self.stands_for(&key, true),
-            // The key has an answer, or the database has none.
-            Err(RefundError::Storage(_)) => return None,
-            Err(RefundError::Exceeds | RefundError::NotRefundable(_)) => {
+            Ok(Answer::First(Refunding::Done) | Answer::Replayed(Refunding::Done)) => {
+                self.stands_for(&key, true);
+            }
+            // The key is in use, or the database has no answer.
+            Err(RefundError::Idempotency(_) | RefundError::Storage(_)) => return None,
+            Err(RefundError::Rejected | RefundError::Replayed(Refusal::RefundRejected)) => {
+                self.stands_for(&key, true);
+            }
+            Err(
+                RefundError::Exceeds | RefundError::NotRefundable(_) | RefundError::Replayed(_),
+            ) => {
                 self.stands_for(&key, false);
             }
-            Err(RefundError::NotFound | RefundError::InProgress | RefundError::Rejected) => {}
+            Err(RefundError::NotFound | RefundError::InProgress) => {}
         }
         Some(())
     }

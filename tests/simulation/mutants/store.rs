@@ -7,9 +7,9 @@ use order_service::core::domain::order::{Order, OrderStatus};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::registration::{Ending, RegistrationState};
 use order_service::core::payment::task::{TaskKind, TaskState};
-use order_service::core::ports::idempotency::{KeyedOrder, Placed};
+use order_service::core::ports::idempotency::IdempotentRequest;
 use order_service::core::ports::order_repository::{
-    Decide, LoadOptions, OrderRepository, Scope, SideWrites, TxContext,
+    Decide, LoadOptions, OrderRepository, Placed, Scope, SideWrites, TxContext,
 };
 use order_service::core::ports::storage_error::StorageError;
 use order_service::core::ports::task_queue::{
@@ -30,21 +30,21 @@ impl Mutation {
         self.0 == Some(mutant)
     }
 
-    pub async fn place(
+    pub async fn place_once(
         &self,
         world: &Arc<World>,
         order: Order,
-        key: Option<KeyedOrder>,
+        request: IdempotentRequest,
     ) -> Result<Placed, StorageError> {
         if self.is(Mutant::CommitNotAwaited) {
             let (store, told) = (Arc::clone(&world.store), order.clone());
             // In one of four runs the process is gone before the write happens.
             if !order.id.uuid().as_u128().is_multiple_of(4) {
-                store.place(order, key).await?;
+                store.place_once(order, request).await?;
             }
             return Ok(Placed::New(told));
         }
-        world.store.place(order, key).await
+        world.store.place_once(order, request).await
     }
 
     pub async fn change(

@@ -1,6 +1,6 @@
 //! The body of `POST /v1/orders`, read with all its violations at once.
 
-use crate::adapters::inbound::api::idempotency::{Fingerprint, fingerprint};
+use crate::adapters::inbound::api::idempotency::fingerprint;
 use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
@@ -8,6 +8,7 @@ use crate::adapters::inbound::http_kit::violations::Violations;
 use crate::adapters::inbound::resources::ids::BAD_ID;
 use crate::core::domain::ids::{CustomerId, ProductId};
 use crate::core::domain::order::{MAX_ITEMS, MAX_QUANTITY};
+use crate::core::ports::idempotency::Fingerprint;
 use serde_json::Value;
 use utoipa::ToSchema;
 

@@ -9,7 +9,7 @@ use crate::adapters::inbound::http_kit::cursor::{BAD_CURSOR, Cursor};
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery, Params};
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::reply::{encode, json, json_bytes};
+use crate::adapters::inbound::http_kit::reply::{encode, json};
 use crate::adapters::inbound::resources::ids::BAD_ID;
 use crate::core::domain::ids::{CustomerId, OrderId};
 use crate::core::domain::order::OrderStatus;
@@ -63,13 +63,8 @@ pub async fn show_order(
 
 /// The order as it stands now: how actions answer when they are done.
 pub async fn present_order(app: &App, id: OrderId, scope: &Scope) -> Result<Response, Problem> {
-    Ok(json_bytes(StatusCode::OK, order_bytes(app, id, scope).await?))
-}
-
-/// The same as bytes, for a reply that is kept.
-pub async fn order_bytes(app: &App, id: OrderId, scope: &Scope) -> Result<Vec<u8>, Problem> {
     let aggregate = find(app, id, scope).await?;
-    Ok(encode(&OrderBody::of(&aggregate)))
+    Ok(json(StatusCode::OK, &OrderBody::of(&aggregate)))
 }
 
 async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<OrderAggregate, Problem> {

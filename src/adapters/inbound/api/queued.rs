@@ -1,7 +1,7 @@
 //! The 202 of everything that goes on without the client: it leads to the task.
 
 use crate::adapters::inbound::http_kit::problem::whole_seconds;
-use crate::adapters::inbound::http_kit::reply::{encode, json_bytes};
+use crate::adapters::inbound::http_kit::reply::json;
 use crate::adapters::inbound::resources::wire::as_text;
 use crate::core::domain::ids::{OrderId, TaskId};
 use axum::response::Response;
@@ -26,14 +26,10 @@ pub struct QueuedBody {
     task_id: i64,
 }
 
-/// The body of [`queued`].
-pub fn queued_bytes(order_id: OrderId, task_id: TaskId) -> Vec<u8> {
-    encode(&QueuedBody { status: "queued", order_id, task_id: task_id.get() })
-}
-
 /// The 202 of everything that goes on without the client.
 pub fn queued(order_id: OrderId, task_id: TaskId, retry_after: Duration) -> Response {
-    let mut response = json_bytes(StatusCode::ACCEPTED, queued_bytes(order_id, task_id));
+    let body = QueuedBody { status: "queued", order_id, task_id: task_id.get() };
+    let mut response = json(StatusCode::ACCEPTED, &body);
     let location = HeaderValue::from_str(&format!("/v1/tasks/{task_id}"));
     let headers = response.headers_mut();
     headers.insert(LOCATION, location.expect("a number in a path"));

@@ -1,7 +1,6 @@
 //! What the public routes are served from: the use cases, a few ports, and the limits.
 
 use crate::adapters::inbound::api::auth::Auth;
-use crate::adapters::inbound::api::idempotency::KeysInFlight;
 use crate::adapters::inbound::api::quota::Quotas;
 use crate::adapters::inbound::api::return_url::ReturnUrls;
 use crate::adapters::inbound::http_kit::body::BodyLimit;
@@ -10,8 +9,6 @@ use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::traffic::Traffic;
 use crate::core::ports::clock::{Clock, Entropy};
-use crate::core::ports::idempotency::IdempotencyStore;
-use crate::core::ports::task_queue::TaskQueue;
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
 use crate::core::use_cases::place_order::PlaceOrder;
@@ -44,9 +41,6 @@ pub struct UseCases {
 /// What the routes need beside the use cases.
 #[derive(Debug)]
 pub struct Services {
-    /// For the replies that idempotency keys stand for.
-    pub idempotency: Arc<dyn IdempotencyStore>,
-    pub queue: Arc<dyn TaskQueue>,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
     pub events: Arc<dyn AdapterEvents>,
@@ -72,12 +66,11 @@ pub struct App {
     pub use_cases: UseCases,
     pub services: Services,
     pub settings: Settings,
-    pub(super) keys: KeysInFlight,
 }
 
 impl App {
     pub fn new(use_cases: UseCases, services: Services, settings: Settings) -> Arc<Self> {
-        Arc::new(Self { use_cases, services, settings, keys: KeysInFlight::default() })
+        Arc::new(Self { use_cases, services, settings })
     }
 
     /// Runs work to its end even if the client hangs up, and waits for its outcome.

@@ -9,11 +9,13 @@ use crate::core::domain::unavailable::{
     Cause, NotExecuted, PaymentSystemUnavailableError, Shed, Unknown,
 };
 use crate::core::ports::catalog::{CatalogError, CatalogUnavailableError};
+use crate::core::ports::idempotency::Refusal;
 use crate::core::ports::payment::CallbackError;
 use crate::core::ports::recommendations::RecommendationsUnavailableError;
 use crate::core::ports::storage_error::StorageError;
 use crate::core::use_cases::cancel_order::CancelError;
 use crate::core::use_cases::confirm_order::ConfirmError;
+use crate::core::use_cases::idempotency::IdempotencyError;
 use crate::core::use_cases::operate_tasks::OperateError;
 use crate::core::use_cases::place_order::PlaceOrderError;
 use crate::core::use_cases::receive_callback::ReceiveError;
@@ -31,6 +33,30 @@ impl From<StorageError> for Problem {
     }
 }
 
+impl From<IdempotencyError> for Problem {
+    fn from(error: IdempotencyError) -> Self {
+        match error {
+            IdempotencyError::InProgress => Self::new(Code::IdempotencyInProgress),
+            IdempotencyError::KeyReused => Self::new(Code::IdempotencyKeyReused),
+            IdempotencyError::Storage(error) => error.into(),
+        }
+    }
+}
+
+/// As when it was first given.
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::OrderInvalid(Some(invalid)) => PlaceOrderError::Invalid(invalid).into(),
+            Refusal::OrderInvalid(None) => Self::new(Code::OrderInvalid),
+            Refusal::ProductNotFound(product) => PlaceOrderError::ProductNotFound(product).into(),
+            Refusal::NotRefundable(status) => RefundError::NotRefundable(status).into(),
+            Refusal::RefundExceeds => RefundError::Exceeds.into(),
+            Refusal::RefundRejected => RefundError::Rejected.into(),
+        }
+    }
+}
+
 impl From<PlaceOrderError> for Problem {
     fn from(error: PlaceOrderError) -> Self {
         match error {
@@ -41,6 +67,8 @@ impl From<PlaceOrderError> for Problem {
                 .with_status(StatusCode::UNPROCESSABLE_ENTITY)
                 .with_member("product_id", product.as_str()),
             PlaceOrderError::CatalogUnavailable(error) => error.into(),
+            PlaceOrderError::Replayed(refusal) => refusal.into(),
+            PlaceOrderError::Idempotency(error) => error.into(),
             PlaceOrderError::Storage(error) => error.into(),
         }
     }
@@ -111,6 +139,8 @@ impl From<RefundError> for Problem {
             RefundError::Exceeds => Self::new(Code::RefundExceedsPayment),
             RefundError::InProgress => Self::new(Code::RefundInProgress),
             RefundError::Rejected => Self::new(Code::RefundRejected),
+            RefundError::Replayed(refusal) => refusal.into(),
+            RefundError::Idempotency(error) => error.into(),
             RefundError::Storage(error) => error.into(),
         }
     }

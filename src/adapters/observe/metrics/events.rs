@@ -18,6 +18,7 @@ impl Events for Metrics {
             Event::TaskFinished { kind, outcome, age } => self.tasks.finished(kind, outcome, age),
             Event::Review { .. } => self.app.error("task_review"),
             Event::LateTruth { .. } => self.app.error("late_payment"),
+            Event::Idempotency(result) => self.orders.keyed(result),
         }
     }
 }
@@ -36,7 +37,6 @@ impl AdapterEvents for Metrics {
             AdapterEvent::NothingCached { system } => self.fallbacks.nothing_cached(system),
             AdapterEvent::Misconfigured { .. } => self.app.error("provider_misconfigured"),
             AdapterEvent::TaskPoll => self.tasks.polled(),
-            AdapterEvent::Idempotency(result) => self.orders.keyed(result),
             AdapterEvent::KeysUnusable => self.app.error("keys_unusable"),
         }
     }

@@ -1,11 +1,12 @@
 //! The closed sets of label values. What is counted under a word that stands here has its series
 //! from the start, at zero; docs/metrics.md lists the same words and a test holds the two together.
 
-use crate::adapters::observe::adapter_events::IdempotencyResult;
 use crate::adapters::observe::traffic::ShedReason;
 use crate::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
 use crate::core::payment::task::TaskState;
-use crate::core::ports::events::{FallbackKind, ReconcileFinding, RegistrationResult, StepOutcome};
+use crate::core::ports::events::{
+    FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult, StepOutcome,
+};
 
 /// A label whose values are known beforehand.
 pub trait Label: Copy + 'static {

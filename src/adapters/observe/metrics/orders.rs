@@ -2,11 +2,10 @@
 
 use super::families::{AMOUNT, Families};
 use super::labels::Label;
-use crate::adapters::observe::adapter_events::IdempotencyResult;
 use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::Provider;
-use crate::core::ports::events::{ReconcileFinding, RegistrationResult};
+use crate::core::ports::events::{IdempotencyResult, ReconcileFinding, RegistrationResult};
 use prometheus::{Histogram, IntCounter, IntCounterVec};
 
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::Task;
 use crate::core::ports::idempotency::{
-    IdempotencyKey, IdempotencyStore, KeptReply, KeyedOrder, Placed,
+    IdempotencyKey, IdempotencyRecord, IdempotencyStore, IdempotentRequest, KeptOutcome,
 };
 use crate::core::ports::order_repository::{
-    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope,
+    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Placed, Scope,
 };
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{
@@ -78,8 +78,16 @@ impl<S: ?Sized> MeteredStore<S> {
 
 #[async_trait::async_trait]
 impl<S: OrderRepository + ?Sized> OrderRepository for MeteredStore<S> {
-    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
-        self.timed("place", self.store.place(order, key)).await
+    async fn place(&self, order: Order) -> Result<Order, StorageError> {
+        self.timed("place", self.store.place(order)).await
+    }
+
+    async fn place_once(
+        &self,
+        order: Order,
+        request: IdempotentRequest,
+    ) -> Result<Placed, StorageError> {
+        self.timed("place", self.store.place_once(order, request)).await
     }
 
     async fn change(
@@ -145,12 +153,16 @@ impl<S: TaskQueue + ?Sized> TaskQueue for MeteredStore<S> {
 
 #[async_trait::async_trait]
 impl<S: IdempotencyStore + ?Sized> IdempotencyStore for MeteredStore<S> {
-    async fn find(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
+    async fn find(&self, key: &IdempotencyKey) -> Result<Option<IdempotencyRecord>, StorageError> {
         self.timed("find_reply", self.store.find(key)).await
     }
 
-    async fn keep(&self, key: IdempotencyKey, reply: KeptReply) -> Result<bool, StorageError> {
-        self.timed("keep_reply", self.store.keep(key, reply)).await
+    async fn keep(
+        &self,
+        request: IdempotentRequest,
+        outcome: KeptOutcome,
+    ) -> Result<bool, StorageError> {
+        self.timed("keep_reply", self.store.keep(request, outcome)).await
     }
 }
 

@@ -20,6 +20,6 @@ pub fn run(
 
 /// Runs code of the core within a transaction: a panic in it must not take an open transaction, nor
 /// the only writer, with it.
-pub fn without_panic<T>(code: impl FnOnce() -> T) -> Result<T, StorageError> {
+fn without_panic<T>(code: impl FnOnce() -> T) -> Result<T, StorageError> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|_| StorageError::Corrupt(NO_PANIC))
 }

@@ -96,9 +96,9 @@ impl State {
         for id in &gone {
             self.tasks.remove(id);
         }
-        let before = self.replies.len();
-        self.replies.retain(|_, (_, kept_at)| *kept_at >= keys);
-        u64::try_from(gone.len() + before - self.replies.len()).unwrap_or(u64::MAX)
+        let before = self.records.len();
+        self.records.retain(|_, (_, kept_at)| *kept_at >= keys);
+        u64::try_from(gone.len() + before - self.records.len()).unwrap_or(u64::MAX)
     }
 }
 

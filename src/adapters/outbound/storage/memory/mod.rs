@@ -16,10 +16,10 @@ use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::Task;
 use crate::core::ports::clock::Clock;
 use crate::core::ports::idempotency::{
-    IdempotencyKey, IdempotencyStore, KeptReply, KeyedOrder, Placed,
+    IdempotencyKey, IdempotencyRecord, IdempotencyStore, IdempotentRequest, KeptOutcome,
 };
 use crate::core::ports::order_repository::{
-    AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope,
+    AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Placed, Scope,
 };
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{
@@ -62,8 +62,16 @@ impl MemoryStore {
 
 #[async_trait::async_trait]
 impl OrderRepository for MemoryStore {
-    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
-        self.state().place(order, key, self.clock.now())
+    async fn place(&self, order: Order) -> Result<Order, StorageError> {
+        self.state().place(order, self.clock.now())
+    }
+
+    async fn place_once(
+        &self,
+        order: Order,
+        request: IdempotentRequest,
+    ) -> Result<Placed, StorageError> {
+        self.state().place_once(order, request, self.clock.now())
     }
 
     async fn change(
@@ -134,16 +142,16 @@ impl TaskQueue for MemoryStore {
 
 #[async_trait::async_trait]
 impl IdempotencyStore for MemoryStore {
-    async fn find(&self, key: &IdempotencyKey) -> Result<Option<KeptReply>, StorageError> {
-        Ok(self.state().replies.get(key).map(|(reply, _)| reply.clone()))
+    async fn find(&self, key: &IdempotencyKey) -> Result<Option<IdempotencyRecord>, StorageError> {
+        Ok(self.state().records.get(key).map(|(record, _)| record.clone()))
     }
 
-    async fn keep(&self, key: IdempotencyKey, reply: KeptReply) -> Result<bool, StorageError> {
-        let now = self.clock.now();
-        let mut state = self.state();
-        let kept = !state.replies.contains_key(&key);
-        state.replies.entry(key).or_insert((reply, now));
-        Ok(kept)
+    async fn keep(
+        &self,
+        request: IdempotentRequest,
+        outcome: KeptOutcome,
+    ) -> Result<bool, StorageError> {
+        Ok(self.state().keep_outcome(request, outcome, self.clock.now()))
     }
 }
 

@@ -13,9 +13,11 @@ use crate::core::payment::OrderAggregate;
 use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
 use crate::core::payment::task::{Task, TaskState};
-use crate::core::ports::idempotency::{IdempotencyKey, KeptReply, KeyedOrder, Placed};
+use crate::core::ports::idempotency::{
+    IdempotencyKey, IdempotencyRecord, IdempotentRequest, KeptOutcome,
+};
 use crate::core::ports::order_repository::{
-    AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, Scope, SideWrites, TxContext,
+    AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, Placed, Scope, SideWrites, TxContext,
 };
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{TaskQuery, TaskView};
@@ -35,32 +37,47 @@ pub struct State {
     pub(super) unfinished: BTreeSet<(OrderId, TaskId)>,
     pub numbers: HashMap<(Provider, ProviderNumber), OrderId>,
     pub(super) external_ids: HashMap<(Provider, String), ProviderNumber>,
-    pub replies: HashMap<IdempotencyKey, (KeptReply, Timestamp)>,
+    pub records: HashMap<IdempotencyKey, (IdempotencyRecord, Timestamp)>,
     pub inbox: Vec<InboxEntry>,
     pub deeds: Vec<(OrderId, Timestamp, AuditEntry)>,
 }
 
 impl State {
-    pub fn place(
-        &mut self,
-        order: Order,
-        key: Option<KeyedOrder>,
-        now: Timestamp,
-    ) -> Result<Placed, StorageError> {
-        if let Some((known, _)) = key.as_ref().and_then(|keyed| self.replies.get(&keyed.key)) {
-            return Ok(Placed::Known(known.clone()));
-        }
+    pub fn place(&mut self, order: Order, now: Timestamp) -> Result<Order, StorageError> {
         if self.orders.contains_key(&order.id) {
             return Err(StorageError::Corrupt(FRESH_ID));
         }
         let order = Order { created_at: now, updated_at: now, version: 1, ..order };
-        if let Some(KeyedOrder { key, fingerprint, render }) = key {
-            let (status, body) = render(&order);
-            self.replies.insert(key, (KeptReply { fingerprint, status, body }, now));
-        }
         let (registrations, refunds) = (Vec::new(), Vec::new());
         self.orders.insert(order.id, Stored { order: order.clone(), registrations, refunds });
+        Ok(order)
+    }
+
+    pub fn place_once(
+        &mut self,
+        order: Order,
+        request: IdempotentRequest,
+        now: Timestamp,
+    ) -> Result<Placed, StorageError> {
+        if let Some((known, _)) = self.records.get(&request.key) {
+            return Ok(Placed::Known(known.clone()));
+        }
+        let order = self.place(order, now)?;
+        self.keep_outcome(request, KeptOutcome::Placed(order.id), now);
         Ok(Placed::New(order))
+    }
+
+    /// `false` when the key stands for an outcome already: the first one stays.
+    pub fn keep_outcome(
+        &mut self,
+        request: IdempotentRequest,
+        outcome: KeptOutcome,
+        now: Timestamp,
+    ) -> bool {
+        let IdempotentRequest { key, fingerprint } = request;
+        let kept = !self.records.contains_key(&key);
+        self.records.entry(key).or_insert((IdempotencyRecord { fingerprint, outcome }, now));
+        kept
     }
 
     /// `None` when there is no such order.
@@ -82,7 +99,7 @@ impl State {
         if let Some(changes) = &changes {
             self.check(changes)?;
         }
-        if writes.reply.as_ref().is_some_and(|(key, _)| self.replies.contains_key(key)) {
+        if writes.kept.as_ref().is_some_and(|(taken, _)| self.records.contains_key(&taken.key)) {
             return Err(KEY_TAKEN);
         }
         self.keep_side_writes(id, writes, now);
@@ -134,8 +151,8 @@ impl State {
         if let Some(entry) = writes.inbox {
             self.keep_callback(entry);
         }
-        if let Some((key, reply)) = writes.reply {
-            self.replies.insert(key, (reply, now));
+        if let Some((request, outcome)) = writes.kept {
+            self.keep_outcome(request, outcome, now);
         }
         if let Some(entry) = writes.audit {
             self.keep_deed(order, entry, now);

@@ -5,7 +5,6 @@ use super::place::{BatchPlacement, SinglePlacement};
 use super::session::Sessions;
 use crate::core::domain::order::Order;
 use crate::core::ports::clock::Clock;
-use crate::core::ports::idempotency::Placed;
 use crate::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -19,7 +18,7 @@ const AT_ONCE: usize = 2;
 
 pub struct QueuedPlacement {
     pub order: Order,
-    pub reply: oneshot::Sender<Result<Placed, StorageError>>,
+    pub reply: oneshot::Sender<Result<Order, StorageError>>,
 }
 
 #[derive(Debug, Clone)]
@@ -53,7 +52,7 @@ impl PlacementBatcher {
         match placed {
             Ok(Some(placed)) => {
                 for (placement, order) in batch.into_iter().zip(placed) {
-                    let _ = placement.reply.send(Ok(Placed::New(order)));
+                    let _ = placement.reply.send(Ok(order));
                 }
             }
             // One of them was wrong, or the answer was lost: each for itself.

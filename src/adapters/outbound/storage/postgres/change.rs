@@ -1,6 +1,6 @@
 //! A decision on an aggregate: lock, load, decide, write what differs, commit.
 
-use super::keys::keep_reply;
+use super::keys::keep_outcome;
 use super::listen::Channel;
 use super::orders::keep_callback;
 use super::session::{AttemptError, Tx, Work};
@@ -133,8 +133,8 @@ async fn keep_side_writes(
     if let Some(entry) = writes.inbox {
         keep_callback(tx, &entry).await?;
     }
-    if let Some((key, reply)) = writes.reply
-        && !keep_reply(tx, &key, &reply).await?
+    if let Some((request, outcome)) = writes.kept
+        && !keep_outcome(tx, &request, &outcome).await?
     {
         return Err(KEY_TAKEN.into());
     }

@@ -11,9 +11,9 @@ use crate::core::domain::ids::OrderId;
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::payment::OrderAggregate;
-use crate::core::ports::idempotency::{KeyedOrder, Placed};
+use crate::core::ports::idempotency::IdempotentRequest;
 use crate::core::ports::order_repository::{
-    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope,
+    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Placed, Scope,
 };
 use crate::core::ports::storage_error::StorageError;
 use sqlx::{AssertSqlSafe, SqlSafeStr};
@@ -22,10 +22,7 @@ use tokio::sync::oneshot;
 
 #[async_trait::async_trait]
 impl OrderRepository for PgStore {
-    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
-        if let Some(key) = key {
-            return self.run(KeyedPlacement { order, key }).await;
-        }
+    async fn place(&self, order: Order) -> Result<Order, StorageError> {
         let (reply, answer) = oneshot::channel();
         let placed = async {
             let placement = QueuedPlacement { order, reply };
@@ -34,6 +31,14 @@ impl OrderRepository for PgStore {
         };
         let limited = tokio::time::timeout(self.sessions.time_limit, placed);
         limited.await.map_err(|_| StorageError::Unavailable)?
+    }
+
+    async fn place_once(
+        &self,
+        order: Order,
+        request: IdempotentRequest,
+    ) -> Result<Placed, StorageError> {
+        self.run(KeyedPlacement { order, request }).await
     }
 
     async fn change(

@@ -1,15 +1,15 @@
 //! Placing, with and without a key. After a lost answer the order's id, which nobody else can have,
 //! tells whether it is there.
 
-use super::keys::find_reply;
+use super::keys::find_record;
 use super::session::{AttemptError, Tx, Work};
 use super::sql;
-use crate::adapters::outbound::storage::decision::without_panic;
 use crate::adapters::outbound::storage::invariants::FRESH_ID;
-use crate::adapters::outbound::storage::rows::{OrderRow, write};
+use crate::adapters::outbound::storage::rows::{KeyRow, OrderRow, write};
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::ports::idempotency::{KeyedOrder, Placed};
+use crate::core::ports::idempotency::{IdempotentRequest, KeptOutcome};
+use crate::core::ports::order_repository::Placed;
 use crate::core::ports::storage_error::StorageError;
 
 pub struct SinglePlacement {
@@ -20,10 +20,10 @@ pub struct SinglePlacement {
 
 #[async_trait::async_trait]
 impl Work for SinglePlacement {
-    type Output = Placed;
+    type Output = Order;
     const TRANSACTION: bool = false;
 
-    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Placed, AttemptError> {
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Order, AttemptError> {
         let placed: Result<i64, _> = sqlx::query_scalar(sql::PLACE)
             .bind(write(&[OrderRow::from(&self.order)]))
             .bind(tx.now)
@@ -31,11 +31,10 @@ impl Work for SinglePlacement {
             .await;
         let perhaps_placed = self.perhaps_placed || tx.attempt > 0;
         match placed.map_err(AttemptError::from) {
-            Ok(at) => Ok(Placed::New(stamped(&self.order, at))),
+            Ok(at) => Ok(stamped(&self.order, at)),
             Err(AttemptError::Refused(StorageError::Corrupt(FRESH_ID))) if perhaps_placed => {
-                let (found, _) = look(tx, &self.order).await?;
-                let at = found.ok_or(StorageError::Corrupt(FRESH_ID))?;
-                Ok(Placed::New(stamped(&self.order, at)))
+                let found = placed_at(tx, &self.order).await?;
+                Ok(stamped(&self.order, found.ok_or(StorageError::Corrupt(FRESH_ID))?))
             }
             Err(error) => Err(error),
         }
@@ -65,40 +64,31 @@ impl Work for BatchPlacement {
     }
 }
 
+/// The key decides: without it the order is not placed either.
 pub struct KeyedPlacement {
     pub order: Order,
-    pub key: KeyedOrder,
+    pub request: IdempotentRequest,
 }
 
 #[async_trait::async_trait]
 impl Work for KeyedPlacement {
     type Output = Placed;
-    const TRANSACTION: bool = true;
+    const TRANSACTION: bool = false;
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Placed, AttemptError> {
-        let Self { order, key: KeyedOrder { key, fingerprint, render } } = self;
-        let (_, now) = look(tx, order).await?;
-        let new = stamped(order, now);
-        let (status, body) = without_panic(|| render(&new))?;
-        let placed = sqlx::query(sql::PLACE_KEYED)
-            .bind(write(&OrderRow::from(&new)))
-            .bind(key.owner.as_str())
-            .bind(key.route)
-            .bind(key.key.as_str())
-            .bind(fingerprint.to_vec())
-            .bind(i64::from(status))
-            .bind(body)
-            .bind(now)
-            .execute(&mut *tx.connection)
+        let Self { order, request } = self;
+        let placed: Option<i64> = sqlx::query_scalar(sql::PLACE_ONCE)
+            .bind(write(&KeyRow::of(request, &KeptOutcome::Placed(order.id))))
+            .bind(tx.now)
+            .bind(write(&OrderRow::from(&*order)))
+            .fetch_optional(&mut *tx.connection)
             .await?;
-        if placed.rows_affected() > 0 {
-            return Ok(Placed::New(new));
-        }
-        // The key is taken: by an earlier attempt of ours, if our order is there.
-        if let (Some(at), _) = look(tx, order).await? {
+        // Where the key is taken it may be by an earlier attempt of ours, whose answer was lost.
+        let placed = if placed.is_none() { placed_at(tx, order).await? } else { placed };
+        if let Some(at) = placed {
             return Ok(Placed::New(stamped(order, at)));
         }
-        let known = find_reply(tx, key).await?;
+        let known = find_record(tx, &request.key).await?;
         // Pruned between the two statements.
         Ok(Placed::Known(known.ok_or(AttemptError::Again)?))
     }
@@ -109,11 +99,9 @@ fn stamped(order: &Order, at: i64) -> Order {
     Order { created_at: at, updated_at: at, version: 1, ..order.clone() }
 }
 
-/// When the order was placed, if it was; and what time it is.
-async fn look(tx: &mut Tx<'_>, order: &Order) -> Result<(Option<i64>, i64), AttemptError> {
-    Ok(sqlx::query_as(sql::PLACED)
+async fn placed_at(tx: &mut Tx<'_>, order: &Order) -> Result<Option<i64>, AttemptError> {
+    Ok(sqlx::query_scalar(sql::PLACED_AT)
         .bind(order.id.to_string())
-        .bind(tx.now)
-        .fetch_one(&mut *tx.connection)
+        .fetch_optional(&mut *tx.connection)
         .await?)
 }

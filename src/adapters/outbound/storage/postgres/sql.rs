@@ -166,19 +166,7 @@ pub const PLACE: &str = concat!(
     " AS now OFFSET 0) AS clock RETURNING created_at) SELECT max(created_at) FROM placed"
 );
 
-/// `$1` an order, `$2` a test's now.
-pub const PLACED: &str =
-    concat!("SELECT (SELECT created_at FROM orders WHERE id = $1::uuid), ", now!("$2"));
-
-/// The key decides: without it the order is not placed either. `$1` the order as JSON with its time,
-/// then as in [`KEEP_REPLY`].
-pub const PLACE_KEYED: &str = "WITH k AS (INSERT INTO idempotency_keys (owner, route, key, \
-    fingerprint, status, body, created_at) VALUES ($2, $3, $4, $5, $6, $7, $8) \
-    ON CONFLICT DO NOTHING RETURNING 1) \
-    INSERT INTO orders (id, customer_id, status, items, total, currency, created_at, \
-    updated_at, version) SELECT id, customer_id, status, items, total, currency, created_at, \
-    updated_at, version FROM json_populate_record(NULL::orders, $1::json) \
-    WHERE EXISTS (SELECT 1 FROM k)";
+pub const PLACED_AT: &str = "SELECT created_at FROM orders WHERE id = $1::uuid";
 
 macro_rules! claimed_json {
     () => {
@@ -251,14 +239,37 @@ pub const KEEP_CALLBACK: &str = concat!(
     ") ON CONFLICT DO NOTHING"
 );
 
-pub const FIND_REPLY: &str = "SELECT fingerprint, status, body FROM idempotency_keys \
+/// The body is UTF-8, whoever wrote it.
+pub const FIND_RECORD: &str = "SELECT json_build_object('fingerprint', encode(fingerprint, 'hex'), \
+    'body', convert_from(body, 'UTF8'))::text FROM idempotency_keys \
     WHERE owner = $1 AND route = $2 AND key = $3";
 
-pub const KEEP_REPLY: &str = concat!(
-    "INSERT INTO idempotency_keys (owner, route, key, fingerprint, status, body, created_at) \
-     VALUES ($1, $2, $3, $4, $5, $6, ",
-    now!("$7"),
-    ") ON CONFLICT DO NOTHING"
+/// `$1` key and outcome as JSON, `$2` a test's now.
+macro_rules! keep_outcome {
+    () => {
+        concat!(
+            "INSERT INTO idempotency_keys (owner, route, key, fingerprint, status, body, created_at) \
+             SELECT owner, route, key, decode(fingerprint, 'hex'), status, \
+             convert_to(body, 'UTF8'), ",
+            now!("$2"),
+            " FROM json_to_record($1::json) AS kept (owner text, route text, key text, \
+             fingerprint text, status bigint, body text) ON CONFLICT DO NOTHING"
+        )
+    };
+}
+
+pub const KEEP_OUTCOME: &str = keep_outcome!();
+
+/// Without the key the order is not placed either. `$1` and `$2` as in [`KEEP_OUTCOME`], `$3` the order
+/// as JSON. Answers when it was placed.
+pub const PLACE_ONCE: &str = concat!(
+    "WITH kept AS (",
+    keep_outcome!(),
+    " RETURNING created_at) \
+     INSERT INTO orders (id, customer_id, status, items, total, currency, created_at, \
+     updated_at, version) SELECT o.id, o.customer_id, o.status, o.items, o.total, o.currency, \
+     kept.created_at, kept.created_at, 1 FROM json_populate_record(NULL::orders, $3::json) AS o, \
+     kept RETURNING created_at"
 );
 
 pub const AUDIT: &str = concat!(

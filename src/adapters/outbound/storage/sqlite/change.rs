@@ -2,7 +2,7 @@
 //! so that a trip to the connection's thread is shared like the fsync.
 
 use super::blob;
-use super::keys::keep_reply;
+use super::keys::keep_outcome;
 use super::orders::keep_callback;
 use super::sql;
 use super::writer::{self, Tx, WriteError};
@@ -148,8 +148,8 @@ async fn keep_side_writes(
     if let Some(entry) = writes.inbox {
         keep_callback(tx, &entry).await?;
     }
-    if let Some((key, reply)) = writes.reply
-        && !keep_reply(tx, &key, &reply).await?
+    if let Some((request, outcome)) = writes.kept
+        && !keep_outcome(tx, &request, &outcome).await?
     {
         return Err(KEY_TAKEN.into());
     }

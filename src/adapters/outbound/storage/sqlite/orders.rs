@@ -5,15 +5,15 @@ use super::place::Placement;
 use super::writer::{QueuedWork, Request, Tx, Work, WriteError};
 use super::{SqliteStore, blob, sql};
 use crate::adapters::outbound::storage::filters::{OrderFilter, only_customer};
-use crate::adapters::outbound::storage::invariants::READABLE;
+use crate::adapters::outbound::storage::invariants::{READABLE, SCHEMA};
 use crate::adapters::outbound::storage::rows::{AggregateRow, clean, read};
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::payment::OrderAggregate;
-use crate::core::ports::idempotency::{KeyedOrder, Placed};
+use crate::core::ports::idempotency::IdempotentRequest;
 use crate::core::ports::order_repository::{
-    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Scope,
+    Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Placed, Scope,
 };
 use crate::core::ports::storage_error::StorageError;
 use sqlx::AssertSqlSafe;
@@ -21,9 +21,19 @@ use uuid::Uuid;
 
 #[async_trait::async_trait]
 impl OrderRepository for SqliteStore {
-    async fn place(&self, order: Order, key: Option<KeyedOrder>) -> Result<Placed, StorageError> {
-        let (request, answer) = Request::new(Placement { order, key });
-        self.submit(QueuedWork::Placement(Box::new(request)), answer).await
+    async fn place(&self, order: Order) -> Result<Order, StorageError> {
+        match self.run_placement(Placement { order, once: None }).await? {
+            Placed::New(order) => Ok(order),
+            Placed::Known(_) => Err(StorageError::Corrupt(SCHEMA)),
+        }
+    }
+
+    async fn place_once(
+        &self,
+        order: Order,
+        request: IdempotentRequest,
+    ) -> Result<Placed, StorageError> {
+        self.run_placement(Placement { order, once: Some(request) }).await
     }
 
     async fn change(
@@ -80,6 +90,13 @@ impl OrderRepository for SqliteStore {
 
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
         self.write(entry).await
+    }
+}
+
+impl SqliteStore {
+    async fn run_placement(&self, placement: Placement) -> Result<Placed, StorageError> {
+        let (request, answer) = Request::new(placement);
+        self.submit(QueuedWork::Placement(Box::new(request)), answer).await
     }
 }
 

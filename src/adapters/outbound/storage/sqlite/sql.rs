@@ -213,11 +213,16 @@ pub const RELEASE: &str = "UPDATE tasks SET state = 'queued', run_at = $2, lease
 pub const KEEP_CALLBACK: &str = "INSERT INTO callbacks (provider, number, event_id, kind, signed, \
     received_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
 
-pub const FIND_REPLY: &str = "SELECT fingerprint, status, body FROM idempotency_keys \
+/// The body is UTF-8, whoever wrote it.
+pub const FIND_RECORD: &str = "SELECT json_object('fingerprint', hex(fingerprint), \
+    'body', CAST(body AS TEXT)) FROM idempotency_keys \
     WHERE owner = $1 AND route = $2 AND key = $3";
 
-pub const KEEP_REPLY: &str = "INSERT INTO idempotency_keys (owner, route, key, fingerprint, \
-    status, body, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
+/// `$1` key and outcome as JSON, `$2` now.
+pub const KEEP_OUTCOME: &str = "INSERT INTO idempotency_keys (owner, route, key, fingerprint, \
+    status, body, created_at) VALUES ($1 ->> 'owner', $1 ->> 'route', $1 ->> 'key', \
+    unhex($1 ->> 'fingerprint'), $1 ->> 'status', CAST($1 ->> 'body' AS BLOB), $2) \
+    ON CONFLICT DO NOTHING";
 
 pub const AUDIT: &str = "INSERT INTO audit (at, action, order_id, task_id, reason, by_name) \
     VALUES ($1, $2, $3, $4, $5, $6)";
