@@ -73,6 +73,7 @@ contract! {
         a_second_registration_that_may_be_alive_is_refused,
         a_number_is_never_given_twice,
         an_id_of_the_provider_names_one_registration,
+        refunds_of_an_order_may_each_have_their_task,
         a_second_unfinished_task_of_a_kind_is_refused,
         a_running_task_without_a_lease_is_refused,
         a_refund_of_no_registration_is_refused,

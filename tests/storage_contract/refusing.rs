@@ -71,6 +71,13 @@ pub async fn an_id_of_the_provider_names_one_registration(world: World) {
     assert_eq!(world.aggregate(second).await.registrations, []);
 }
 
+pub async fn refunds_of_an_order_may_each_have_their_task(world: World) {
+    let id = world.placed("c-1").await.id;
+    let tasks = [(); 2].map(|()| task(id, TaskKind::RefundPayment, START));
+    world.change(id, move |d, _| d.tasks.extend(tasks.clone())).await.unwrap();
+    assert_eq!(world.aggregate(id).await.tasks.len(), 2);
+}
+
 pub async fn a_second_unfinished_task_of_a_kind_is_refused(world: World) {
     let first = world.queued(None).await;
     refused(&world, first.order_id, "tasks_one_unfinished", move |aggregate| {

@@ -102,8 +102,8 @@ pub async fn connect(url: &str, settings: Settings) -> Result<Arc<dyn Store>, Co
 /// How many rows of a table one pruning removes: a small transaction, so that nobody waits for it.
 const PRUNE_BATCH: u16 = 500;
 
-/// The key of a reply was taken by a concurrent request while this one decided. Nothing was done;
-/// repeated, the request finds the other's reply.
+/// The idempotency key was taken by a concurrent request while this one decided. Nothing was done;
+/// repeated, the request finds the other's outcome.
 const KEY_TAKEN: StorageError = StorageError::Unavailable;
 
 /// Whether it counts into the length of the queue. What waited keeps its place while a worker tries
