@@ -32,7 +32,7 @@ const HOUSE: &[Room] = &[
 
     // what adapters tell each other and the operator; the one seam to the exporter of spans is in it
     room("adapters::observe", &["core::domain", "core::ports", "adapters::resilience"], &["thiserror"]),
-    room("adapters::observe::storage_upkeep", &["core::payment", "core::ports"], &["async_trait"]),
+    room("adapters::observe::storage_upkeep", &["core::domain", "core::payment", "core::ports"], &["async_trait"]),
     room("adapters::observe::spans", &["core::ports"], &["opentelemetry", "tracing", "tracing_opentelemetry"]),
 
     // the machines know no vendor
@@ -125,8 +125,6 @@ const CIRCLES: &[(&str, &str)] = &[
     ("core::engine", "the engine's commands, a run, its handle and what is told of it"),
     ("adapters::outbound::sber", "the bank's two protocols are told apart by a type of the adapter's configuration"),
     ("adapters::outbound::storage", "the stores take their settings and helpers from the module that opens them"),
-    ("adapters::inbound::api", "the state holds who may ask, and asking takes the state"),
-    ("adapters::inbound::admin", "the router names the handlers, and they name the state beside it"),
     ("sandbox", "one simulated world, in which every part reaches every other"),
 ];
 
