@@ -50,7 +50,7 @@ impl Operators {
     /// All are compared, so that the time tells nothing of which was near.
     fn find(&self, offered: &str) -> Option<&str> {
         let matching = self.0.iter().filter(|(_, token)| token.matches(offered));
-        matching.map(|(name, _)| name.as_str()).last()
+        matching.fold(None, |_, (name, _)| Some(name.as_str()))
     }
 }
 
