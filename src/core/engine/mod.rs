@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// All that a decision takes along from this process. What only the transaction knows is filled in
-    /// there, by [`Engine::enter`].
+    /// there, by [`enter`].
     pub(super) fn context(
         &self,
         task: TaskId,

@@ -39,6 +39,16 @@ pub struct TaskBody<'a> {
     /// How it ended badly.
     #[schema(required)]
     error: Option<ErrorBody>,
+    /// Who ended its review, and when: for operators, never for shops.
+    #[serde(flatten)]
+    #[schema(ignore)]
+    settlement: Option<SettlementBody>,
+}
+
+#[derive(Debug, Serialize)]
+struct SettlementBody {
+    settled_by: String,
+    settled_at: TimestampBody,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -75,7 +85,17 @@ impl<'a> TaskBody<'a> {
             next_attempt_at: queued.then_some(TimestampBody(task.run_at)),
             result: form,
             error: task.error.map(|e| ErrorBody { code: e.code(), detail: detail(e) }),
+            settlement: None,
         }
+    }
+
+    /// The same, with who ended its review.
+    pub fn for_operators(self, task: &Task) -> Self {
+        let settlement = task
+            .settled
+            .clone()
+            .map(|(settled_by, at)| SettlementBody { settled_by, settled_at: TimestampBody(at) });
+        Self { settlement, ..self }
     }
 }
 
