@@ -32,7 +32,7 @@ fn no_call_and_no_change_of_state_allocates() {
         };
         let clock = ManualClock::new();
         let breaker =
-            Breaker::new(System::Sber, &config, MonotonicClock::from(&clock), Arc::new(Silent))
+            Breaker::new(System::Catalog, &config, MonotonicClock::from(&clock), Arc::new(Silent))
                 .expect("a valid configuration");
         let life = || {
             for call in 0..10_000 {

@@ -273,7 +273,7 @@ fn play(config: &BreakerConfig, steps: &[Step]) -> Result<(), TestCaseError> {
     clock.advance(Duration::from_secs(1));
     let observer = Arc::new(RecordingObserver::default());
     let breaker =
-        Breaker::new(System::Sber, config, MonotonicClock::from(&clock), observer.clone())
+        Breaker::new(System::Catalog, config, MonotonicClock::from(&clock), observer.clone())
             .map_err(|invalid| TestCaseError::fail(format!("{invalid:?}")))?;
     let mut model = Model::new(config.clone(), 1_000);
     let mut permits: Vec<(CallPermit<'_>, Admission)> = Vec::new();

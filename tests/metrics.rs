@@ -175,7 +175,11 @@ async fn what_the_core_tells_is_counted() {
         Event::OrderMoved { from: OrderStatus::New, to: OrderStatus::Registering },
         Event::Registration { system, result: RegistrationResult::Queued },
         Event::Reconciled { system, finding: ReconcileFinding::Mismatch },
-        Event::Fallback { system: System::Sber, kind: FallbackKind::Queued, cause },
+        Event::Fallback {
+            system: System::Payment(Provider::Sber),
+            kind: FallbackKind::Queued,
+            cause,
+        },
         Event::StaleServed { age: Duration::from_secs(45) },
         Event::TaskStep { kind, outcome: StepOutcome::LeaseLost },
         Event::TaskFinished { kind, outcome: "succeeded", age: SECOND },
@@ -217,7 +221,7 @@ async fn what_the_adapters_tell_is_counted() {
         AdapterEvent::SharedCacheRead { hit: false },
         AdapterEvent::FellBackToCache { system, cause: Cause::Unknown(Unknown::TimedOut) },
         AdapterEvent::NothingCached { system },
-        AdapterEvent::Misconfigured { system: System::Sber },
+        AdapterEvent::Misconfigured { system: System::Payment(Provider::Sber) },
         AdapterEvent::TaskPoll,
         AdapterEvent::KeysUnusable,
     ] {
@@ -272,7 +276,7 @@ async fn requests_are_counted_by_their_route_and_nobody_invents_series() {
 async fn a_breaker_is_shown_as_it_stands_at_the_scrape() {
     let metrics = metrics();
     let config = BreakerConfig { min_requests: 2, open_jitter: 0.0, ..BreakerConfig::default() };
-    let breaker = guards(&metrics, System::Sber, &config);
+    let breaker = guards(&metrics, System::Payment(Provider::Sber), &config);
     let gauge = |name: &str| scrape(&metrics).value(&format!(r#"{name}{{system="sber"}}"#));
     let info = |state: &str| {
         let series = format!(r#"circuit_breaker_state_info{{state="{state}",system="sber"}}"#);
@@ -315,7 +319,7 @@ async fn a_breaker_is_shown_as_it_stands_at_the_scrape() {
 #[tokio::test]
 async fn what_the_guards_tell_is_counted() {
     let metrics = metrics();
-    let system = System::OdnaKassa;
+    let system = System::Payment(Provider::OdnaKassa);
     metrics.called(system, "register", CallOutcome::Failure, SECOND, None);
     metrics.called(system, "cancel", CallOutcome::Ignored, Duration::from_micros(3), None);
     metrics.called(system, "refund", CallOutcome::Ignored, SECOND, None);

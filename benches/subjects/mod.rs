@@ -57,7 +57,7 @@ fn breaker(window: WindowKind) -> Breaker {
         open_timeout: MINUTE,
         ..BreakerConfig::default()
     };
-    Breaker::new(System::Sber, &config, MonotonicClock::Coarse, Arc::new(Silent)).expect("valid")
+    Breaker::new(System::Catalog, &config, MonotonicClock::Coarse, Arc::new(Silent)).expect("valid")
 }
 
 const fn verdict(ok: bool) -> Verdict {
@@ -325,7 +325,7 @@ pub fn crowd(count: u32) -> Keyed<u32> {
     let capacity = usize::try_from(count).expect("fits");
     let config = BreakerConfig::default();
     let keyed =
-        Keyed::new(System::Sber, &config, capacity, MonotonicClock::Coarse, Arc::new(Silent));
+        Keyed::new(System::Catalog, &config, capacity, MonotonicClock::Coarse, Arc::new(Silent));
     let keyed = keyed.expect("valid");
     for key in 0..count {
         let _made = keyed.get(&key);

@@ -9,3 +9,4 @@ mod shutdown;
 mod simulated;
 
 pub use commands::{Cli, run};
+pub use partners::{PaymentPartner, connect_payment};

@@ -5,6 +5,7 @@ use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::metrics::Metrics;
 use crate::adapters::observe::systems::SystemControl;
 use crate::adapters::outbound::catalog::CatalogAdapter;
+use crate::adapters::outbound::http_client::BuildError;
 use crate::adapters::outbound::odnakassa::OdnaKassaAdapter;
 use crate::adapters::outbound::process::WallClock;
 use crate::adapters::outbound::recommendations::RecommendationsAdapter;
@@ -13,15 +14,16 @@ use crate::adapters::resilience::breaker::Breaker;
 use crate::adapters::resilience::clock::MonotonicClock;
 use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::semaphore::Semaphore;
-use crate::config::Config;
+use crate::config::{self, Config, HealthConfig, PaymentSystem, PaymentVendor};
 use crate::core::domain::provider::Provider;
+use crate::core::domain::unavailable::System;
 use crate::core::ports::catalog::CatalogPort;
 use crate::core::ports::payment::PaymentPort;
 use crate::core::ports::recommendations::RecommendationsPort;
 use std::sync::Arc;
 
 pub struct Partners {
-    /// In the order of preference.
+    /// In the order of preference; those that are not preferred any more come last.
     pub payments: Vec<Arc<dyn PaymentPort>>,
     pub catalog: Arc<dyn CatalogPort>,
     pub recommendations: Arc<dyn RecommendationsPort>,
@@ -35,9 +37,20 @@ impl Partners {
         let clock = MonotonicClock::coarse;
         let observer = || Arc::clone(metrics) as Arc<dyn Observer>;
         let events = || Arc::clone(metrics) as Arc<dyn AdapterEvents>;
-        let sber = SberAdapter::new(config.sber.clone(), clock(), observer(), events())?;
-        let odnakassa =
-            OdnaKassaAdapter::new(config.odnakassa.clone(), clock(), observer(), events())?;
+        let guard =
+            |health, methods, guards: Guards<'_>| guard(config, metrics, health, methods, guards);
+        let (mut payments, mut controls) = (Vec::new(), Vec::new());
+        for system in &config.payment_systems {
+            let partner = connect_payment(&system.vendor, clock(), observer(), events())?;
+            let guards = (&partner.breaker, &partner.semaphore);
+            controls.push(guard(&system.health, partner.methods, guards));
+            payments.push(partner.port);
+        }
+        let preferred = &config.payment.providers;
+        payments.sort_by_key(|port| {
+            let rank = preferred.iter().position(|provider| provider == port.provider());
+            rank.unwrap_or(usize::MAX)
+        });
         let catalog = CatalogAdapter::new(
             config.catalog.clone(),
             clock(),
@@ -45,56 +58,98 @@ impl Partners {
             observer(),
             events(),
         )?;
+        let guards = (catalog.breaker(), catalog.semaphore());
+        controls.push(guard(&config.catalog_health, &["GET"], guards));
         let recommendations = RecommendationsAdapter::new(
             config.recommendations.clone(),
             clock(),
             observer(),
             events(),
         )?;
-        declare_servers(config, metrics);
-        let guarded = |breaker, semaphore| guard(config, metrics, breaker, semaphore);
-        let controls = vec![
-            guarded(sber.breaker(), sber.semaphore()),
-            guarded(odnakassa.breaker(), odnakassa.semaphore()),
-            guarded(catalog.breaker(), catalog.semaphore()),
-            guarded(recommendations.breaker(), recommendations.semaphore()),
-        ];
-        // A provider that is no longer preferred still answers for its old registrations.
-        let mut payments: Vec<Arc<dyn PaymentPort>> = vec![Arc::new(sber), Arc::new(odnakassa)];
-        let preferred = &config.payment.providers;
-        let rank = |provider: Provider| preferred.iter().position(|p| *p == provider);
-        payments.sort_by_key(|port| rank(port.provider()).unwrap_or(usize::MAX));
+        let guards = (recommendations.breaker(), recommendations.semaphore());
+        controls.push(guard(&config.recommendations_health, &["GET"], guards));
         let (catalog, recommendations) = (Arc::new(catalog), Arc::new(recommendations));
         Ok(Self { payments, catalog, recommendations, controls })
     }
 }
 
-/// By what methods each partner is asked: the series of its durations are there from the start.
-fn declare_servers(config: &Config, metrics: &Metrics) {
-    for (base_url, methods) in [
-        (&config.sber.base_url, &["POST"][..]),
-        (&config.odnakassa.base_url, &["GET", "POST"]),
-        (&config.catalog.base_url, &["GET"]),
-        (&config.recommendations.base_url, &["GET"]),
-    ] {
-        metrics.declare_server(base_url.host_str().unwrap_or_default(), methods);
+/// Registrations stay behind when a payment system is taken out of the settings, or when an older version
+/// takes over from a newer one. Nobody asks about them then: one line for each such system.
+pub fn tell_of_absent(made_at: &[String], connected: &[PaymentSystem]) {
+    for word in made_at {
+        match Provider::parse(word) {
+            Some(provider) if connected.iter().any(|system| system.provider == provider) => {}
+            Some(provider) => tracing::warn!(system = %provider,
+                "there are registrations at a payment system without settings: they wait for its return"),
+            None => tracing::error!(
+                system = word,
+                "there are registrations at a payment system that this version does not know: their orders \
+                 are refused and left out of lists, and their tasks wait for a newer version"
+            ),
+        }
     }
 }
 
+/// A payment system's adapter, and the guards inside it.
+#[derive(Debug)]
+pub struct PaymentPartner {
+    pub port: Arc<dyn PaymentPort>,
+    pub breaker: Arc<Breaker>,
+    pub semaphore: Arc<Semaphore>,
+    /// By what methods it is asked.
+    pub methods: &'static [&'static str],
+}
+
+/// The adapter of the vendor that these settings are for.
+///
+/// # Errors
+/// Guards that cannot be, or a client without TLS roots.
+pub fn connect_payment(
+    vendor: &PaymentVendor,
+    clock: MonotonicClock,
+    observer: Arc<dyn Observer>,
+    events: Arc<dyn AdapterEvents>,
+) -> Result<PaymentPartner, BuildError> {
+    Ok(match vendor.clone() {
+        PaymentVendor::Sber(config) => {
+            let adapter = SberAdapter::new(config, clock, observer, events)?;
+            let (breaker, semaphore) = (adapter.breaker().clone(), adapter.semaphore().clone());
+            PaymentPartner { port: Arc::new(adapter), breaker, semaphore, methods: &["POST"] }
+        }
+        PaymentVendor::OdnaKassa(config) => {
+            let adapter = OdnaKassaAdapter::new(config, clock, observer, events)?;
+            let (breaker, semaphore) = (adapter.breaker().clone(), adapter.semaphore().clone());
+            let methods = &["GET", "POST"];
+            PaymentPartner { port: Arc::new(adapter), breaker, semaphore, methods }
+        }
+    })
+}
+
+type Guards<'a> = (&'a Arc<Breaker>, &'a Arc<Semaphore>);
+
+/// Shows a system's guards to whoever watches. The series of its calls' durations are there from the
+/// start, by the methods with which it is asked.
 fn guard(
     config: &Config,
     metrics: &Metrics,
-    breaker: &Arc<Breaker>,
-    semaphore: &Arc<Semaphore>,
+    health: &HealthConfig,
+    methods: &[&'static str],
+    (breaker, semaphore): Guards<'_>,
 ) -> Arc<dyn SystemControl> {
+    metrics.declare_server(health.url.host_str().unwrap_or_default(), methods);
     metrics.watch(Arc::clone(breaker), Arc::clone(semaphore));
-    let prefix = format!("{}_", breaker.system().as_str().to_uppercase());
-    let own = |(name, value): &(String, String)| {
-        Some((name.strip_prefix(&prefix)?.to_owned(), value.clone()))
-    };
     Arc::new(GuardedSystem {
         breaker: Arc::clone(breaker),
         semaphore: Arc::clone(semaphore),
-        settings: config.effective().iter().filter_map(own).collect(),
+        settings: settings(config, health.system),
     })
+}
+
+/// Named without the system's prefix.
+fn settings(config: &Config, system: System) -> Vec<(String, String)> {
+    let prefix = config::prefix(system);
+    let own = |(name, value): &(String, String)| {
+        Some((name.strip_prefix(&prefix)?.to_owned(), value.clone()))
+    };
+    config.effective().iter().filter_map(own).collect()
 }

@@ -22,7 +22,6 @@ use crate::adapters::outbound::health::{HealthProbe, ProbeConfig};
 use crate::adapters::outbound::process::{SystemEntropy, WallClock};
 use crate::adapters::outbound::storage::{self, Store};
 use crate::config::{Config, EmptyOn, ReadinessExternal};
-use crate::core::domain::unavailable::System;
 use crate::core::engine::Engine;
 use crate::core::engine::gateway::PaymentGateway;
 use crate::core::engine::task_watch::TaskWatch;
@@ -150,13 +149,11 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
 
 fn probes(config: &Config, metrics: &Metrics) -> anyhow::Result<Vec<Arc<dyn SystemHealth>>> {
     let mut probes: Vec<Arc<dyn SystemHealth>> = Vec::new();
-    for health in &config.health {
-        let ca_file =
-            if health.system == System::Sber { config.sber.ca_file.clone() } else { None };
+    for health in config.health() {
         let probe = HealthProbe::new(ProbeConfig {
             system: health.system,
             url: health.url.clone(),
-            ca_file,
+            ca_file: health.ca_file.clone(),
             ttl: health.ttl,
             timeout: health.timeout,
         })?;

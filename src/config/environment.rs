@@ -16,7 +16,9 @@ pub(super) struct Environment {
     /// Read where nothing is set, before the rows' own defaults.
     fallback: BTreeMap<String, String>,
     rows: BTreeMap<String, Shown>,
-    prefixes: BTreeSet<&'static str>,
+    prefixes: BTreeSet<String>,
+    /// Why the group that is being read must be set.
+    because: Option<String>,
     effective: Vec<(String, String)>,
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
@@ -52,6 +54,7 @@ impl Environment {
             fallback: fallback.into_iter().collect(),
             rows: BTreeMap::new(),
             prefixes: BTreeSet::new(),
+            because: None,
             effective: vec![],
             problems: vec![],
             warnings: vec![],
@@ -61,8 +64,8 @@ impl Environment {
     /// Reads one group of variables. `envy` stops at the first fault, so each value is tried alone
     /// among the defaults; one that is refused becomes a problem, and its default takes its place,
     /// so that the checks that follow still find what else is wrong.
-    pub(super) fn group<T: DeserializeOwned>(&mut self, prefix: &'static str, rows: &[Row]) -> T {
-        self.prefixes.insert(prefix);
+    pub(super) fn group<T: DeserializeOwned>(&mut self, prefix: &str, rows: &[Row]) -> T {
+        self.prefixes.insert(prefix.to_owned());
         let mut accepted = BTreeMap::new();
         for row in rows {
             if let Default::Text(text) | Default::Required(text) = row.default {
@@ -86,10 +89,45 @@ impl Environment {
             match envy::prefixed(prefix).from_iter::<_, T>(tried.clone()) {
                 Ok(_) if missing => self.refuse(&name, "a value: there is no default"),
                 Ok(_) => accepted = tried,
+                Err(error) if missing => self.refuse(&name, &self.missed(&error)),
                 Err(error) => self.refuse(&name, &expectation(&error)),
             }
         }
         envy::prefixed(prefix).from_iter(accepted).expect("every default is valid (tested)")
+    }
+
+    /// What was expected of a variable that is not set, and why it is asked for.
+    fn missed(&self, error: &envy::Error) -> String {
+        let why = self.because.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        expectation(error) + &why
+    }
+
+    /// Reads what must be set only for a reason, which a message about it tells.
+    pub(super) fn reading_because<T>(&mut self, why: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.because = Some(why.to_owned());
+        let read = read(self);
+        self.because = None;
+        read
+    }
+
+    /// The first variable of a group that anybody has set.
+    pub(super) fn first_given(&self, prefix: &str, rows: &[Row]) -> Option<String> {
+        let names = rows.iter().map(|row| format!("{prefix}{}", row.name));
+        let mut names = names.flat_map(|name| [format!("{name}_FILE"), name]);
+        names.find(|name| self.set.contains_key(name) || self.fallback.contains_key(name))
+    }
+
+    /// A group of which nothing is wanted: only its names are known.
+    pub(super) fn leave_out(&mut self, prefix: &str, rows: &[Row]) {
+        self.prefixes.insert(prefix.to_owned());
+        let named = rows.iter().map(|row| (format!("{prefix}{}", row.name), row.shown));
+        self.rows.extend(named);
+    }
+
+    /// Whether the value in force is the fallback's.
+    pub(super) fn is_lent(&self, name: &str) -> bool {
+        let own = [name.to_owned(), format!("{name}_FILE")];
+        !own.iter().any(|name| self.set.contains_key(name)) && self.fallback.contains_key(name)
     }
 
     /// What is given for a variable, by itself, by a file, or by the fallback.

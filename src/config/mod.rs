@@ -22,14 +22,14 @@ mod vendors;
 
 pub use payment::{ReturnUrls, WorkerConfig};
 pub use problem::{Problem, Problems};
+pub use rows::prefix;
 pub use service::{DatabaseConfig, LimitsConfig, ServiceConfig, ShutdownConfig, TelemetryConfig};
 pub use system::HealthConfig;
 pub use vars::{EmptyOn, LogFormat, ReadinessExternal};
+pub use vendors::{PaymentSystem, PaymentVendor};
 
 use crate::adapters::outbound::catalog::CatalogConfig;
-use crate::adapters::outbound::odnakassa::OdnaKassaConfig;
 use crate::adapters::outbound::recommendations::RecommendationsConfig;
-use crate::adapters::outbound::sber::SberConfig;
 use crate::core::payment::policy::PaymentPolicy;
 use environment::Environment;
 use std::ffi::OsString;
@@ -45,14 +45,15 @@ pub fn variable(name: &str) -> Option<String> {
 #[derive(Debug, Clone)]
 pub struct Config {
     pub service: ServiceConfig,
-    pub sber: SberConfig,
-    pub odnakassa: OdnaKassaConfig,
+    /// Those that are in use, and those that still answer for old registrations.
+    pub payment_systems: Vec<PaymentSystem>,
     pub catalog: CatalogConfig,
+    pub catalog_health: HealthConfig,
     /// `CATALOG_MAX_PRICE_AGE`: an older price serves no order.
     pub max_price_age: Duration,
     pub recommendations: RecommendationsConfig,
+    pub recommendations_health: HealthConfig,
     pub recommendations_empty_on: EmptyOn,
-    pub health: [HealthConfig; 4],
     pub payment: PaymentPolicy,
     pub return_urls: ReturnUrls,
     pub worker: WorkerConfig,
@@ -99,13 +100,9 @@ impl Config {
     ) -> Result<(Self, Vec<Problem>), Problems> {
         let variables: Vec<_> = variables.into_iter().collect();
         let given = |name: &str| variables.iter().find(|(n, value)| n == name && !value.is_empty());
-        let own_token = ["SBER_TOKEN", "SBER_TOKEN_FILE"].into_iter().any(|n| given(n).is_some());
         let port = given("HTTP_ADDR").and_then(|(_, address)| address.to_str()?.rsplit(':').next());
         let return_url = format!("http://localhost:{}/docs", port.unwrap_or("8080"));
         let fallback = [("PAYMENT_RETURN_URL".to_owned(), return_url)].into_iter().chain(partners);
-        // A token excludes the name and password that the simulated bank would lend.
-        let lent = |name: &str| !(own_token && matches!(name, "SBER_USERNAME" | "SBER_PASSWORD"));
-        let fallback: Vec<_> = fallback.filter(|(name, _)| lent(name)).collect();
         Self::assemble(Environment::new(variables, fallback), true)
     }
 
@@ -113,8 +110,8 @@ impl Config {
         let service = service::read(&mut env);
         let instance = service.instance_id.clone();
         let id = instance.as_str();
-        let (sber, sber_health) = vendors::sber(&mut env, id);
-        let (odnakassa, odnakassa_health) = vendors::odnakassa(&mut env, id);
+        let payment = payment::read(&mut env);
+        let payment_systems = vendors::payments(&mut env, &payment.providers.0, id);
         let (catalog, max_price_age, catalog_health) =
             vendors::catalog(&mut env, id, service.cache_url.clone());
         let (recommendations, recommendations_empty_on, recommendations_health) =
@@ -122,27 +119,32 @@ impl Config {
         let around = payment::Surroundings {
             instance,
             request_timeout: service.limits.request_timeout,
-            sber_call: sber.guards.timeouts.call,
-            odnakassa_call: odnakassa.guards.timeouts.call,
+            calls: payment_systems.iter().map(|p| (p.provider, p.call_timeout)).collect(),
             sandbox,
         };
-        let (payment, return_urls, worker) = payment::read(&mut env, around);
+        let (payment, return_urls, worker) = payment::assemble(&mut env, payment, around);
         let (effective, warnings) = env.finish()?;
         let config = Self {
             service,
-            sber,
-            odnakassa,
+            payment_systems,
             catalog,
+            catalog_health,
             max_price_age,
             recommendations,
+            recommendations_health,
             recommendations_empty_on,
-            health: [sber_health, odnakassa_health, catalog_health, recommendations_health],
             payment,
             return_urls,
             worker,
             effective,
         };
         Ok((config, warnings))
+    }
+
+    /// How each system outside is asked whether it lives.
+    pub fn health(&self) -> impl Iterator<Item = &HealthConfig> {
+        let payments = self.payment_systems.iter().map(|system| &system.health);
+        payments.chain([&self.catalog_health, &self.recommendations_health])
     }
 
     /// Every variable with the value in force, secrets masked.

@@ -5,7 +5,6 @@ use super::rows;
 use super::vars::{PaymentVars, TaskVars, UnavailableMode};
 use crate::core::domain::ids::InstanceId;
 use crate::core::domain::provider::Provider;
-use crate::core::domain::unavailable::System;
 use crate::core::payment::policy::PaymentPolicy;
 use std::time::Duration;
 
@@ -30,32 +29,21 @@ pub struct WorkerConfig {
 pub(super) struct Surroundings {
     pub(super) instance: InstanceId,
     pub(super) request_timeout: Duration,
-    pub(super) sber_call: Duration,
-    pub(super) odnakassa_call: Duration,
+    /// How long a call to each payment system may last.
+    pub(super) calls: Vec<(Provider, Duration)>,
     pub(super) sandbox: bool,
 }
 
-impl Surroundings {
-    const fn call(&self, provider: Provider) -> Duration {
-        match provider {
-            Provider::Sber => self.sber_call,
-            Provider::OdnaKassa => self.odnakassa_call,
-        }
-    }
+/// Before everything else that concerns payments: which payment systems are in use.
+pub(super) fn read(env: &mut Environment) -> PaymentVars {
+    env.group("PAYMENT_", rows::PAYMENT)
 }
 
-const fn system(provider: Provider) -> System {
-    match provider {
-        Provider::Sber => System::Sber,
-        Provider::OdnaKassa => System::OdnaKassa,
-    }
-}
-
-pub(super) fn read(
+pub(super) fn assemble(
     env: &mut Environment,
+    payment: PaymentVars,
     around: Surroundings,
 ) -> (PaymentPolicy, ReturnUrls, WorkerConfig) {
-    let payment: PaymentVars = env.group("PAYMENT_", rows::PAYMENT);
     let task: TaskVars = env.group("TASK_", rows::TASK);
     check_limits(env, &around, &payment, &task);
     let hosts = return_hosts(env, &payment);
@@ -91,9 +79,8 @@ fn check_limits(
     payment: &PaymentVars,
     task: &TaskVars,
 ) {
-    for provider in Provider::ALL {
-        let name = format!("{}CALL_TIMEOUT", rows::prefix(system(provider)));
-        let call = around.call(provider);
+    for &(provider, call) in &around.calls {
+        let name = format!("{}CALL_TIMEOUT", rows::prefix(provider.into()));
         let longer = format!("more than {name} ({})", humantime::format_duration(call));
         if payment.unknown_grace.0 <= call {
             // A request that still runs could land after "no such order" was believed.
@@ -131,8 +118,10 @@ fn sync_wait(env: &mut Environment, around: &Surroundings, payment: &PaymentVars
         }
         return wait.0;
     }
-    let first = payment.providers.0.first().map_or(Duration::MAX, |first| around.call(*first));
-    let wait = first.min(around.request_timeout.saturating_sub(Duration::from_secs(1)));
+    let first = payment.providers.0.first();
+    let call = around.calls.iter().find(|(provider, _)| *provider == first);
+    let call = call.map_or(Duration::MAX, |(_, call)| *call);
+    let wait = call.min(around.request_timeout.saturating_sub(Duration::from_secs(1)));
     let wait = wait.max(Duration::from_millis(100));
     env.found_out("PAYMENT_SYNC_WAIT", humantime::format_duration(wait).to_string());
     wait

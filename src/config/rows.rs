@@ -29,23 +29,23 @@ pub(super) enum Shown {
     Never,
 }
 
-const fn row(name: &'static str, default: &'static str) -> Row {
+pub(super) const fn row(name: &'static str, default: &'static str) -> Row {
     Row { name, default: Default::Text(default), shown: Shown::Plainly }
 }
 
-const fn unset(name: &'static str) -> Row {
+pub(super) const fn unset(name: &'static str) -> Row {
     Row { name, default: Default::Unset, shown: Shown::Plainly }
 }
 
-const fn required(name: &'static str, stand_in: &'static str) -> Row {
+pub(super) const fn required(name: &'static str, stand_in: &'static str) -> Row {
     Row { name, default: Default::Required(stand_in), shown: Shown::Plainly }
 }
 
-const fn secret(name: &'static str) -> Row {
+pub(super) const fn secret(name: &'static str) -> Row {
     Row { name, default: Default::Unset, shown: Shown::Never }
 }
 
-const fn required_secret(name: &'static str) -> Row {
+pub(super) const fn required_secret(name: &'static str) -> Row {
     Row { name, default: Default::Required("stand-in"), shown: Shown::Never }
 }
 
@@ -55,81 +55,70 @@ const fn url(name: &'static str, default: Default) -> Row {
 
 /// The knobs that every system has. Where a default differs from its neighbours':
 ///
-/// * OdnaKassa is reached over the internet, and its slowest answers are those that succeed.
+/// * Payment systems are reached over the internet. Each tells in its own file where it needs more or
+///   less than this.
 /// * Catalog and recommendations are next door: they answer at once or not at all, so their calls
 ///   are short, and nobody queues for them. Their breakers wait for more calls and more failures,
 ///   because an answer without them costs little.
 /// * Recommendations are the first to be dropped: few permits, no retries.
 #[rustfmt::skip]
-const SYSTEM: &[(&str, [&str; 4])] = &[
-    //                               sber       odnakassa  catalog    recommendations
-    ("CONNECT_TIMEOUT",            ["2s",      "5s",      "1s",      "500ms"]),
-    ("READ_TIMEOUT",               ["10s",     "30s",     "2s",      "1s"]),
-    ("CALL_TIMEOUT",               ["15s",     "36s",     "4s",      "2500ms"]),
-    ("SLOW_CALL_THRESHOLD",        ["5s",      "15s",     "1s",      "500ms"]),
-    ("MAX_CONCURRENT",             ["20",      "30",      "100",     "10"]),
-    ("MAX_QUEUE",                  ["5",       "5",       "0",       "0"]),
-    ("MAX_WAIT",                   ["100ms",   "100ms",   "0ms",     "0ms"]),
-    ("CONCURRENCY",                ["fixed",   "fixed",   "fixed",   "fixed"]),
-    ("CB_WINDOW",                  ["count",   "count",   "count",   "count"]),
-    ("CB_WINDOW_SIZE",             ["50",      "50",      "50",      "50"]),
-    ("CB_WINDOW_DURATION",         ["10s",     "10s",     "10s",     "10s"]),
-    ("CB_WINDOW_BUCKETS",          ["10",      "10",      "10",      "10"]),
-    ("CB_MIN_REQUESTS",            ["10",      "10",      "20",      "20"]),
-    ("CB_FAILURE_RATE",            ["0.30",    "0.30",    "0.50",    "0.50"]),
-    ("CB_CONSECUTIVE_FAILURES",    ["0",       "0",       "0",       "0"]),
-    ("CB_SLOW_AS",                 ["failure", "failure", "rate",    "ignore"]),
-    ("CB_SLOW_CALL_RATE",          ["0.5",     "0.5",     "0.5",     "0.5"]),
-    ("CB_OPEN_TIMEOUT",            ["30s",     "30s",     "30s",     "30s"]),
-    ("CB_OPEN_JITTER",             ["0.1",     "0.1",     "0.1",     "0.1"]),
-    ("CB_HALF_OPEN_REQUESTS",      ["3",       "3",       "3",       "3"]),
-    ("CB_HALF_OPEN_MAX_IN_FLIGHT", ["1",       "1",       "3",       "3"]),
-    ("CB_MODE",                    ["enforce", "enforce", "enforce", "enforce"]),
-    ("CB_CANARY_PERCENT",          ["100",     "100",     "100",     "100"]),
-    ("RETRY_MAX_ATTEMPTS",         ["3",       "3",       "3",       "1"]),
-    ("RETRY_BASE",                 ["200ms",   "200ms",   "100ms",   "100ms"]),
-    ("RETRY_MAX",                  ["2s",      "2s",      "500ms",   "500ms"]),
-    ("RETRY_BUDGET_RATIO",         ["0.1",     "0.1",     "0.1",     "0.1"]),
-    ("RETRY_BUDGET_MIN_PER_SEC",   ["1",       "1",       "1",       "1"]),
-    ("HEALTH_PATH",                ["/health", "/health", "/health", "/health"]),
-    ("HEALTH_TTL",                 ["30s",     "30s",     "30s",     "30s"]),
-    ("HEALTH_TIMEOUT",             ["3s",      "3s",      "3s",      "3s"]),
+const SYSTEM: &[(&str, [&str; 3])] = &[
+    //                               payment    catalog    recommendations
+    ("CONNECT_TIMEOUT",            ["5s",      "1s",      "500ms"]),
+    ("READ_TIMEOUT",               ["10s",     "2s",      "1s"]),
+    ("CALL_TIMEOUT",               ["16s",     "4s",      "2500ms"]),
+    ("SLOW_CALL_THRESHOLD",        ["5s",      "1s",      "500ms"]),
+    ("MAX_CONCURRENT",             ["20",      "100",     "10"]),
+    ("MAX_QUEUE",                  ["5",       "0",       "0"]),
+    ("MAX_WAIT",                   ["100ms",   "0ms",     "0ms"]),
+    ("CONCURRENCY",                ["fixed",   "fixed",   "fixed"]),
+    ("CB_WINDOW",                  ["count",   "count",   "count"]),
+    ("CB_WINDOW_SIZE",             ["50",      "50",      "50"]),
+    ("CB_WINDOW_DURATION",         ["10s",     "10s",     "10s"]),
+    ("CB_WINDOW_BUCKETS",          ["10",      "10",      "10"]),
+    ("CB_MIN_REQUESTS",            ["10",      "20",      "20"]),
+    ("CB_FAILURE_RATE",            ["0.30",    "0.50",    "0.50"]),
+    ("CB_CONSECUTIVE_FAILURES",    ["0",       "0",       "0"]),
+    ("CB_SLOW_AS",                 ["failure", "rate",    "ignore"]),
+    ("CB_SLOW_CALL_RATE",          ["0.5",     "0.5",     "0.5"]),
+    ("CB_OPEN_TIMEOUT",            ["30s",     "30s",     "30s"]),
+    ("CB_OPEN_JITTER",             ["0.1",     "0.1",     "0.1"]),
+    ("CB_HALF_OPEN_REQUESTS",      ["3",       "3",       "3"]),
+    ("CB_HALF_OPEN_MAX_IN_FLIGHT", ["1",       "3",       "3"]),
+    ("CB_MODE",                    ["enforce", "enforce", "enforce"]),
+    ("CB_CANARY_PERCENT",          ["100",     "100",     "100"]),
+    ("RETRY_MAX_ATTEMPTS",         ["3",       "3",       "1"]),
+    ("RETRY_BASE",                 ["200ms",   "100ms",   "100ms"]),
+    ("RETRY_MAX",                  ["2s",      "500ms",   "500ms"]),
+    ("RETRY_BUDGET_RATIO",         ["0.1",     "0.1",     "0.1"]),
+    ("RETRY_BUDGET_MIN_PER_SEC",   ["1",       "1",       "1"]),
+    ("HEALTH_PATH",                ["/health", "/health", "/health"]),
+    ("HEALTH_TTL",                 ["30s",     "30s",     "30s"]),
+    ("HEALTH_TIMEOUT",             ["3s",      "3s",      "3s"]),
 ];
 
-pub(super) const fn prefix(system: System) -> &'static str {
-    match system {
-        System::Sber => "SBER_",
-        System::OdnaKassa => "ODNAKASSA_",
-        System::Catalog => "CATALOG_",
-        System::Recommendations => "RECOMMENDATIONS_",
-    }
+/// What every variable of a system begins with: `SBER_`.
+#[must_use]
+pub fn prefix(system: System) -> String {
+    format!("{}_", system.as_str().to_uppercase())
 }
 
-pub(super) fn of_system(system: System) -> Vec<Row> {
+/// `own` are the defaults in which the system differs from its column.
+pub(super) fn of_system(system: System, own: &[(&str, &'static str)]) -> Vec<Row> {
     let column = match system {
-        System::Sber => 0,
-        System::OdnaKassa => 1,
-        System::Catalog => 2,
-        System::Recommendations => 3,
+        System::Payment(_) => 0,
+        System::Catalog => 1,
+        System::Recommendations => 2,
     };
     let base_url = required("BASE_URL", "http://127.0.0.1:9/");
-    let knobs = SYSTEM.iter().map(|(name, defaults)| row(name, defaults[column]));
+    let knobs = SYSTEM.iter().map(|(name, defaults)| {
+        let own = own.iter().find(|(differs, _)| differs == name);
+        row(name, own.map_or(defaults[column], |(_, default)| default))
+    });
     // As long as CB_OPEN_TIMEOUT, whatever that is.
     let open_timeout_max = unset("CB_OPEN_TIMEOUT_MAX");
     std::iter::once(base_url).chain(knobs).chain([open_timeout_max]).collect()
 }
-
-pub(super) const SBER: &[Row] = &[
-    row("PROTOCOL", "classic"),
-    unset("USERNAME"),
-    secret("PASSWORD"),
-    secret("TOKEN"),
-    secret("CALLBACK_SECRET"),
-    unset("CALLBACK_PUBLIC_KEY_FILE"),
-    unset("CA_FILE"),
-];
-
-pub(super) const ODNAKASSA: &[Row] = &[required_secret("API_KEY"), secret("WEBHOOK_SECRET")];
 
 pub(super) const CATALOG: &[Row] = &[
     row("CACHE_CAPACITY", "100000"),

@@ -10,6 +10,7 @@ use crate::adapters::resilience::settings::{
     BulkheadConfig, InvalidSetting, RetryConfig, TimeoutConfig,
 };
 use crate::core::domain::unavailable::System;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A probe that hangs for so long is lost, however short the system's calls are.
@@ -28,14 +29,22 @@ pub struct HealthConfig {
     pub system: System,
     /// At the host's root, whatever the path of the base URL.
     pub url: Url,
+    /// PEM roots, where the system's certificate hangs on others than the machine carries.
+    pub ca_file: Option<PathBuf>,
     /// For how long an answer serves everyone who asks.
     pub ttl: Duration,
     pub timeout: Duration,
 }
 
-pub(super) fn read(env: &mut Environment, system: System, instance_id: &str) -> SystemParts {
+/// `own` are the defaults in which the system differs from its column.
+pub(super) fn read(
+    env: &mut Environment,
+    system: System,
+    own: &[(&str, &'static str)],
+    instance_id: &str,
+) -> SystemParts {
     let prefix = rows::prefix(system);
-    let vars: SystemVars = env.group(prefix, &rows::of_system(system));
+    let vars: SystemVars = env.group(&prefix, &rows::of_system(system, own));
     let mut health_url = vars.base_url.0.clone();
     health_url.set_path(&vars.health_path.0);
     let parts = SystemParts {
@@ -63,12 +72,13 @@ pub(super) fn read(env: &mut Environment, system: System, instance_id: &str) -> 
         health: HealthConfig {
             system,
             url: health_url,
+            ca_file: None,
             ttl: vars.health_ttl.0,
             timeout: vars.health_timeout.0,
         },
         base_url: vars.base_url.0,
     };
-    check(env, prefix, &parts);
+    check(env, &prefix, &parts);
     parts
 }
 

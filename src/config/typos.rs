@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Names<'a, K, S> {
     pub(super) known: &'a BTreeMap<String, K>,
     pub(super) set: &'a BTreeMap<String, S>,
-    pub(super) prefixes: &'a BTreeSet<&'static str>,
+    pub(super) prefixes: &'a BTreeSet<String>,
 }
 
 pub(super) struct Unknown {
@@ -27,8 +27,8 @@ impl<K, S> Names<'_, K, S> {
     /// Nothing under a system's prefix is anybody else's, but for what an orchestrator sets. Under
     /// the general prefixes, and outside, only what closely resembles a name of ours is meant for us.
     fn judge(&self, name: &str) -> Option<Unknown> {
-        let prefixed = |p: &&&str| !p.is_empty() && name.starts_with(**p);
-        let prefix = self.prefixes.iter().find(prefixed).copied();
+        let prefixed = |p: &&String| !p.is_empty() && name.starts_with(p.as_str());
+        let prefix = self.prefixes.iter().find(prefixed);
         let expected = match (self.resembled_by(name), prefix) {
             (Some(row), _) => format!("another name: did you mean {row}?"),
             (None, Some(prefix)) if is_of_a_system(prefix) && !is_a_service_link(name) => {

@@ -4,10 +4,9 @@
 
 use super::words::{
     Address, BaseUrl, Choice, DAY, DatabaseUrl, Fraction, HOUR, Hosts, Label, LogFilter, Looks,
-    MINUTE, NamedTokens, NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, Secrets,
-    SharedCache, Span, Token, Whole,
+    MINUTE, NamedTokens, NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, SharedCache,
+    Span, Token, Whole,
 };
-use crate::adapters::outbound::sber::Protocol;
 use crate::adapters::resilience::breaker::{BreakerMode, SlowAs, WindowKind};
 use crate::adapters::resilience::settings::Concurrency;
 use secrecy::SecretString;
@@ -51,25 +50,6 @@ pub(super) struct SystemVars {
     pub(super) health_path: RootPath,
     pub(super) health_ttl: Span<{ SECOND }, { HOUR }>,
     pub(super) health_timeout: Span<1, { 10 * SECOND }>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SberVars {
-    pub(super) protocol: OneOf<Protocol>,
-    pub(super) username: Option<String>,
-    pub(super) password: Option<SecretString>,
-    pub(super) token: Option<SecretString>,
-    pub(super) callback_secret: Option<SecretString>,
-    pub(super) callback_public_key_file: Option<PathBuf>,
-    pub(super) ca_file: Option<PathBuf>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OdnaKassaVars {
-    pub(super) api_key: Token,
-    pub(super) webhook_secret: Option<Secrets>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -205,11 +185,6 @@ impl Choice for BreakerMode {
         ("forced_open", Self::ForcedOpen),
         ("forced_closed", Self::ForcedClosed),
     ];
-}
-
-impl Choice for Protocol {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("classic", Self::Classic), ("json", Self::Json)];
 }
 
 impl Choice for EmptyOn {

@@ -3,7 +3,7 @@
 
 use crate::adapters::outbound::http_client::{self, Url};
 use crate::adapters::outbound::remote_cache::CacheUrl;
-use crate::core::domain::provider::Provider;
+use crate::core::domain::provider::{Preference, Provider};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::net::SocketAddr;
@@ -204,16 +204,13 @@ fn list(text: &str) -> Vec<&str> {
 
 /// Payment systems in order of preference, each once.
 #[derive(Debug, Clone)]
-pub(super) struct Providers(pub(super) Vec<Provider>);
+pub(super) struct Providers(pub(super) Preference);
 
 impl<'de> Deserialize<'de> for Providers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let parse = |text: &str| {
             let providers: Option<Vec<_>> = list(text).into_iter().map(Provider::parse).collect();
-            let mut distinct = providers.clone()?;
-            distinct.sort_unstable();
-            distinct.dedup();
-            providers.filter(|all| !all.is_empty() && all.len() == distinct.len()).map(Self)
+            Preference::new(providers?).map(Self)
         };
         read(deserializer, parse, || {
             let all = Provider::ALL.map(Provider::as_str).join(",");

@@ -43,7 +43,7 @@ fn a_change_of_state_is_one_warning_with_its_fields() {
     assert_eq!(lines[0]["level"], "WARN");
     let expected = serde_json::json!({
         "message": "circuit breaker state changed",
-        "system": "sber",
+        "system": "catalog",
         "prev_state": "closed",
         "new_state": "open",
         "failure_rate": 1.0,

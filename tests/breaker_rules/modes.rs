@@ -146,7 +146,7 @@ impl Observer for Meddler {
 fn a_listener_may_call_back_and_may_panic_and_sees_the_new_state() {
     let meddler = Arc::new(Meddler::default());
     let clock = MonotonicClock::from(&ManualClock::new());
-    let breaker = Breaker::new(System::Sber, &steady(), clock, meddler.clone()).expect("valid");
+    let breaker = Breaker::new(System::Catalog, &steady(), clock, meddler.clone()).expect("valid");
     let breaker = meddler.breaker.get_or_init(|| Arc::new(breaker));
     for _ in 0..10 {
         breaker.try_acquire().expect("closed").record(Verdict::Failing, QUICK);
@@ -171,8 +171,8 @@ fn nonsense_is_refused_with_every_setting_named() {
         ..BreakerConfig::default()
     };
     let silent = Arc::new(crate::support::RecordingObserver::default());
-    let invalid =
-        Breaker::new(System::Sber, &config, MonotonicClock::Coarse, silent).expect_err("nonsense");
+    let invalid = Breaker::new(System::Catalog, &config, MonotonicClock::Coarse, silent)
+        .expect_err("nonsense");
     let names: Vec<_> = invalid.iter().map(|setting| setting.name).collect();
     assert_eq!(
         names,

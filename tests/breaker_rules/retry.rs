@@ -156,15 +156,15 @@ async fn retries_stay_within_a_tenth_of_the_calls_once_the_savings_are_spent() {
     assert!(observer.count(Heard::Retried(RetryOutcome::Budget)) > 800);
 }
 
-/// D-16, and requirement 092: the sentence is said anew for each attempt.
+/// The guards are asked anew for each attempt.
 #[tokio::test(start_paused = true)]
 async fn no_permit_is_held_while_a_retry_sleeps() {
     let bench = bench(&steady());
     let bulkhead = BulkheadConfig { max_concurrent: 1, max_queue: 0, ..BulkheadConfig::default() };
     let semaphore =
-        Semaphore::new(System::Sber, &bulkhead, MonotonicClock::Coarse, bench.observer.clone());
+        Semaphore::new(System::Catalog, &bulkhead, MonotonicClock::Coarse, bench.observer.clone());
     let semaphore = semaphore.expect("valid");
-    let retry = Retry::new(System::Sber, RetryConfig::default(), bench.observer.clone());
+    let retry = Retry::new(System::Catalog, RetryConfig::default(), bench.observer.clone());
     let retry = retry.expect("valid");
     let ends = RefCell::new(vec![
         Ok(5),

@@ -21,7 +21,8 @@ fn config(max_concurrent: u32, max_queue: u32) -> BulkheadConfig {
 
 fn semaphore(config: &BulkheadConfig) -> (Semaphore, Arc<RecordingObserver>) {
     let observer = Arc::new(RecordingObserver::default());
-    let semaphore = Semaphore::new(System::Sber, config, MonotonicClock::tokio(), observer.clone());
+    let semaphore =
+        Semaphore::new(System::Catalog, config, MonotonicClock::tokio(), observer.clone());
     (semaphore.expect("a valid configuration"), observer)
 }
 
@@ -107,7 +108,7 @@ fn hanging(slow_as: SlowAs) -> (Bench, Semaphore, ManualClock) {
     let bench = bench(&BreakerConfig { slow_as, ..steady() });
     let clock = bench.clock.clone();
     let semaphore = Semaphore::new(
-        System::Sber,
+        System::Catalog,
         &config(4, 0),
         MonotonicClock::from(&clock),
         bench.observer.clone(),

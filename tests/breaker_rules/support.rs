@@ -107,7 +107,7 @@ pub fn bench(config: &BreakerConfig) -> Bench {
     let (clock, observer) = (ManualClock::new(), Arc::new(RecordingObserver::default()));
     clock.advance(Duration::from_secs(1));
     let breaker =
-        Breaker::new(System::Sber, config, MonotonicClock::from(&clock), observer.clone())
+        Breaker::new(System::Catalog, config, MonotonicClock::from(&clock), observer.clone())
             .expect("a valid configuration");
     Bench { breaker, clock, observer }
 }

@@ -16,7 +16,6 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// D-01.
 #[test]
 fn a_time_window_opens_on_failures_that_are_spread_over_it() {
     let config = BreakerConfig { window: WindowKind::Time, min_requests: 20, ..steady() };
@@ -30,13 +29,12 @@ fn a_time_window_opens_on_failures_that_are_spread_over_it() {
     assert_eq!(bench.breaker.state(), BreakerState::Open);
 }
 
-/// D-02.
 #[tokio::test(start_paused = true)]
 async fn half_open_with_a_full_semaphore_recovers_when_it_is_free_again() {
     let bench = bench(&steady());
     let bulkhead = BulkheadConfig { max_concurrent: 1, max_queue: 0, ..BulkheadConfig::default() };
     let semaphore =
-        Semaphore::new(System::Sber, &bulkhead, MonotonicClock::Coarse, bench.observer.clone())
+        Semaphore::new(System::Catalog, &bulkhead, MonotonicClock::Coarse, bench.observer.clone())
             .expect("a valid configuration");
     let guarded = async || -> End {
         bench.breaker.check()?;
@@ -55,7 +53,6 @@ async fn half_open_with_a_full_semaphore_recovers_when_it_is_free_again() {
     assert_eq!(bench.breaker.state(), BreakerState::Closed);
 }
 
-/// D-03.
 #[test]
 fn a_probe_that_is_dropped_gives_its_place_back() {
     let bench = bench(&steady());
@@ -67,7 +64,6 @@ fn a_probe_that_is_dropped_gives_its_place_back() {
     assert_eq!(bench.breaker.state(), BreakerState::Closed);
 }
 
-/// D-03.
 #[test]
 fn a_probe_that_panics_is_a_failure() {
     let bench = bench(&steady());
@@ -80,7 +76,6 @@ fn a_probe_that_panics_is_a_failure() {
     assert_eq!(bench.breaker.state(), BreakerState::Open);
 }
 
-/// D-04.
 #[test]
 fn results_of_calls_begun_before_the_trip_count_nowhere_after_it() {
     let bench = bench(&steady());
@@ -112,7 +107,6 @@ fn results_of_calls_begun_before_the_trip_count_nowhere_after_it() {
     );
 }
 
-/// D-05.
 #[test]
 fn failures_that_alternate_with_successes_open_the_ratio_window() {
     let bench = bench(&steady());
@@ -125,7 +119,6 @@ fn failures_that_alternate_with_successes_open_the_ratio_window() {
     assert_eq!(bench.breaker.state(), BreakerState::Open);
 }
 
-/// D-06.
 #[test]
 fn a_clock_that_goes_back_does_not_keep_it_open() {
     let bench = bench(&steady());
@@ -135,7 +128,6 @@ fn a_clock_that_goes_back_does_not_keep_it_open() {
     assert!(bench.breaker.try_acquire().is_ok(), "more time left than an open time has");
 }
 
-/// D-07.
 #[tokio::test]
 async fn ten_refused_connections_open_it() {
     let bench = bench(&steady());
@@ -146,7 +138,6 @@ async fn ten_refused_connections_open_it() {
     assert_eq!(bench.breaker.state(), BreakerState::Open);
 }
 
-/// D-08.
 #[test]
 fn fifteen_failures_among_the_last_fifty_open_it_after_a_hundred_thousand_good_calls() {
     let bench = bench(&steady());
@@ -157,7 +148,6 @@ fn fifteen_failures_among_the_last_fifty_open_it_after_a_hundred_thousand_good_c
     assert_eq!(bench.breaker.state(), BreakerState::Open);
 }
 
-/// D-09.
 #[tokio::test(start_paused = true)]
 async fn a_slow_success_is_delivered_and_counted_as_slow() {
     let bench = bench(&BreakerConfig { slow_as: SlowAs::Rate, ..steady() });
@@ -172,7 +162,6 @@ async fn a_slow_success_is_delivered_and_counted_as_slow() {
     assert_eq!(bench.observer.read(), [told]);
 }
 
-/// D-12.
 #[tokio::test(start_paused = true)]
 async fn a_call_without_time_to_start_touches_nothing() {
     let bench = bench(&steady());
@@ -201,7 +190,6 @@ async fn a_call_cut_short_by_the_caller_counts_only_if_it_was_slow_by_then() {
     }
 }
 
-/// D-13.
 #[test]
 fn looking_changes_nothing() {
     let bench = bench(&steady());
@@ -222,7 +210,8 @@ async fn a_breaker_starts_no_task() {
     let breakers: Vec<Breaker> = (0..100)
         .map(|_| {
             let observer = Arc::new(RecordingObserver::default());
-            Breaker::new(System::Sber, &steady(), MonotonicClock::Coarse, observer).expect("valid")
+            Breaker::new(System::Catalog, &steady(), MonotonicClock::Coarse, observer)
+                .expect("valid")
         })
         .collect();
     for breaker in &breakers {

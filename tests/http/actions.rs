@@ -48,8 +48,7 @@ async fn a_confirmed_order_can_be_paid_and_says_where() {
 async fn when_nobody_executes_it_the_order_is_queued() {
     let harness = Harness::open();
     let id = harness.order().await;
-    harness.sber.behave(Behaviour::BreakerOpen);
-    harness.odnakassa.behave(Behaviour::BreakerOpen);
+    harness.every_provider_behaves(Behaviour::BreakerOpen);
     let reply = harness.confirm(&id).await;
     assert_eq!(reply.status, 202, "{}", reply.json);
     let task = reply.json["task_id"].as_i64().unwrap();

@@ -130,8 +130,7 @@ async fn a_breaker_is_reset_and_what_is_wrong_is_refused() {
 /// An order whose registration nobody executed, and its task.
 async fn stuck(harness: &Harness) -> (String, i64) {
     let id = harness.order().await;
-    harness.sber.behave(Behaviour::BreakerOpen);
-    harness.odnakassa.behave(Behaviour::BreakerOpen);
+    harness.every_provider_behaves(Behaviour::BreakerOpen);
     let task = harness.confirm(&id).await.json["task_id"].as_i64().unwrap();
     (id, task)
 }

@@ -1,7 +1,7 @@
 //! A service in one piece, without sockets, and what clients do with it.
 
 use crate::fakes::{
-    Catalog, CountingEntropy, FakeGuards, FlakyStore, Recommender, RecordingProvider,
+    Behaviour, Catalog, CountingEntropy, FakeGuards, FlakyStore, Recommender, RecordingProvider,
     RecordingTraffic, TickingClock,
 };
 use axum::Router;
@@ -16,7 +16,7 @@ use order_service::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use order_service::adapters::observe::adapter_events::Untold;
 use order_service::core::domain::ids::{InstanceId, OrderId};
 use order_service::core::domain::order::OrderStatus;
-use order_service::core::domain::provider::Provider;
+use order_service::core::domain::provider::{Preference, Provider};
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::domain::unavailable::System;
 use order_service::core::engine::Engine;
@@ -55,6 +55,7 @@ pub struct Harness {
     pub store: Arc<FlakyStore>,
     pub catalog: Arc<Catalog>,
     pub recommender: Arc<Recommender>,
+    pub providers: [Arc<RecordingProvider>; Provider::ALL.len()],
     pub sber: Arc<RecordingProvider>,
     pub odnakassa: Arc<RecordingProvider>,
     pub guards: Vec<Arc<FakeGuards>>,
@@ -122,9 +123,10 @@ impl Harness {
         let entropy: Arc<dyn Entropy> = Arc::new(CountingEntropy::default());
         let store = Arc::new(FlakyStore::new(Arc::clone(&clock)));
         let (catalog, recommender) = (Arc::<Catalog>::default(), Arc::<Recommender>::default());
-        let sber = Arc::new(RecordingProvider::new(Provider::Sber));
-        let odnakassa = Arc::new(RecordingProvider::new(Provider::OdnaKassa));
-        let guards = System::ALL.map(|system| Arc::new(FakeGuards::new(system))).to_vec();
+        let providers = Provider::ALL.map(|provider| Arc::new(RecordingProvider::new(provider)));
+        let [sber, odnakassa] = [Provider::Sber, Provider::OdnaKassa].map(|p| of(&providers, p));
+        let guards: Vec<_> =
+            System::ALL.into_iter().map(|system| Arc::new(FakeGuards::new(system))).collect();
         let traffic = Arc::<RecordingTraffic>::default();
         let lifecycle = Arc::<Lifecycle>::default();
         let readiness = Arc::new(Readiness {
@@ -140,7 +142,7 @@ impl Harness {
         let partners = Partners {
             catalog: catalog.clone(),
             recommender: recommender.clone(),
-            payments: vec![sber.clone(), odnakassa.clone()],
+            payments: providers.clone().map(|fake| fake as Arc<dyn PaymentPort>).to_vec(),
         };
         let (use_cases, engine) = use_cases(&outside, partners, options);
         let Outside { clock, entropy, .. } = outside;
@@ -162,6 +164,7 @@ impl Harness {
             store,
             catalog,
             recommender,
+            providers,
             sber,
             odnakassa,
             guards,
@@ -170,6 +173,10 @@ impl Harness {
             readiness,
             engine,
         }
+    }
+
+    pub fn every_provider_behaves(&self, behaviour: Behaviour) {
+        self.providers.iter().for_each(|fake| fake.behave(behaviour));
     }
 
     pub async fn send(&self, request: Request<Body>) -> Reply {
@@ -322,7 +329,7 @@ fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCas
 
 fn policy(options: Options) -> PaymentPolicy {
     PaymentPolicy {
-        providers: vec![Provider::Sber, Provider::OdnaKassa],
+        providers: Preference::new(Provider::ALL).unwrap(),
         return_url: "https://shop.example/paid".to_owned(),
         queueing: options.queueing,
         unknown_grace: Duration::from_secs(60),
@@ -353,4 +360,8 @@ fn settings(options: Options) -> Settings {
         max_body_bytes: 4_096,
         return_urls: ReturnUrls { hosts: vec!["shop.example".to_owned()], loopback_http: false },
     }
+}
+
+fn of(fakes: &[Arc<RecordingProvider>], provider: Provider) -> Arc<RecordingProvider> {
+    Arc::clone(fakes.iter().find(|fake| fake.provider == provider).unwrap())
 }

@@ -39,8 +39,7 @@ async fn a_problem_names_its_type_its_place_and_its_trace() {
 async fn people_are_spoken_to_in_the_language_they_prefer() {
     let harness = Harness::with(Options { queueing: false, ..Options::default() });
     let id = harness.order().await;
-    harness.sber.behave(crate::fakes::Behaviour::BreakerOpen);
-    harness.odnakassa.behave(crate::fakes::Behaviour::BreakerOpen);
+    harness.every_provider_behaves(crate::fakes::Behaviour::BreakerOpen);
     let path = format!("/v1/orders/{id}/confirm");
     let reply = harness.act(&path, &[("accept-language", "ru-RU,ru;q=0.9,en;q=0.8")]).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "payment_system_unavailable"));

@@ -50,8 +50,7 @@ async fn a_task_tells_how_far_it_has_come() {
 async fn a_queued_task_says_why_it_waits_and_until_when() {
     let harness = Harness::open();
     let id = harness.order().await;
-    harness.sber.behave(Behaviour::BreakerOpen);
-    harness.odnakassa.behave(Behaviour::BreakerOpen);
+    harness.every_provider_behaves(Behaviour::BreakerOpen);
     let reply = harness.confirm(&id).await;
     let task = harness.get(reply.header("location")).await;
     assert_eq!(

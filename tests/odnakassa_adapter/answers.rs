@@ -10,8 +10,9 @@ use crate::payment_partner::port::{
 use crate::payment_partner::{json, status};
 use crate::{listed, payment_object, problem, rig, rig_with};
 use order_service::core::domain::money::Money;
+use order_service::core::domain::provider::Provider;
 use order_service::core::domain::timestamp::Timestamp;
-use order_service::core::domain::unavailable::{System, Unknown};
+use order_service::core::domain::unavailable::Unknown;
 use order_service::core::ports::payment::Concern::{Account, Order};
 use order_service::core::ports::payment::{
     Finding, PaymentError, PaymentPort, PaymentReport, ReportedStatus,
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 async fn every_method_classifies_statuses_and_bodies_that_are_none() {
     for method in Method::ALL {
         let rig = rig().await;
-        rig.check(method, common_rows(System::OdnaKassa)).await;
+        rig.check(method, common_rows(Provider::OdnaKassa)).await;
         let key_refused = [401, 403].map(|code| {
             let refused = rejected(&format!("http_{code}"), Account);
             Row(problem(code, "unauthorized"), refused, Rings, Nobody)

@@ -6,7 +6,8 @@ use crate::payment_partner::port::{
 use crate::payment_partner::{Answer, status};
 use crate::{listed, rig, rig_with};
 use order_service::adapters::outbound::http_client::base_url;
-use order_service::core::domain::unavailable::{NotExecuted, System, Unknown};
+use order_service::core::domain::provider::Provider;
+use order_service::core::domain::unavailable::{NotExecuted, Unknown};
 use order_service::core::ports::payment::PaymentPort;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ async fn an_open_breaker_sends_nothing_through_any_method() {
 
 #[tokio::test]
 async fn a_full_bulkhead_sends_nothing_through_any_method() {
-    rig().await.a_full_bulkhead_sends_nothing(System::OdnaKassa).await;
+    rig().await.a_full_bulkhead_sends_nothing().await;
 }
 
 #[tokio::test]
@@ -28,7 +29,7 @@ async fn a_partner_that_refuses_connections_was_never_asked() {
     let rig = rig_with(|config| config.base_url = base_url(&url).unwrap()).await;
     for method in Method::ALL {
         let refused = method.call(&rig.adapter, &call()).await;
-        assert_eq!(refused, Err(not_executed(System::OdnaKassa, NotExecuted::Unreachable)));
+        assert_eq!(refused, Err(not_executed(Provider::OdnaKassa, NotExecuted::Unreachable)));
     }
     assert_eq!(rig.adapter.breaker().snapshot().window.failures, 4);
 }

@@ -8,9 +8,9 @@ use order_service::adapters::resilience::breaker::{
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
 use order_service::core::domain::money::Money;
-use order_service::core::domain::provider::ProviderNumber;
+use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::unavailable::PaymentSystemUnavailableError;
-use order_service::core::domain::unavailable::{NotExecuted, Shed, System, Unknown};
+use order_service::core::domain::unavailable::{NotExecuted, Shed, Unknown};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::payment::{
@@ -157,7 +157,8 @@ pub enum Blame {
     Nobody,
 }
 
-pub fn not_executed(system: System, cause: NotExecuted) -> PaymentError {
+pub fn not_executed(provider: Provider, cause: NotExecuted) -> PaymentError {
+    let system = provider.into();
     PaymentError::NotExecuted(PaymentSystemUnavailableError { system, cause, retry_after: None })
 }
 
@@ -170,12 +171,12 @@ pub fn rejected(code: &str, concerns: Concern) -> PaymentError {
 }
 
 /// Broken connections, HTTP statuses and bodies that are none: the same to every method of both partners.
-pub fn common_rows(system: System) -> Vec<Row> {
+pub fn common_rows(provider: Provider) -> Vec<Row> {
     use Alarm::{Rings, Still};
     use Blame::Partner;
     let retry_after = Some(Duration::from_secs(7));
     let cause = NotExecuted::Throttled;
-    let throttled = PaymentSystemUnavailableError { system, cause, retry_after };
+    let throttled = PaymentSystemUnavailableError { system: provider.into(), cause, retry_after };
     let huge = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
     let mut rows = vec![
         Row(status_with(429, "Retry-After: 7"), throttled.into(), Still, Partner),
@@ -186,7 +187,7 @@ pub fn common_rows(system: System) -> Vec<Row> {
     ];
     for elsewhere in ["302", "307", "404", "405"] {
         let head = format!("HTTP/1.1 {elsewhere} Elsewhere\r\nLocation: /x");
-        let error = not_executed(system, NotExecuted::Misdirected);
+        let error = not_executed(provider, NotExecuted::Misdirected);
         rows.push(Row(Answer::Http(head, Vec::new()), error, Rings, Partner));
     }
     for failing in [408, 500, 502, 503, 504] {
@@ -242,7 +243,7 @@ impl<A: Guarded> Rig<A> {
         assert_eq!(self.adapter.capacity().free, 0);
     }
 
-    pub async fn a_full_bulkhead_sends_nothing(&self, system: System) {
+    pub async fn a_full_bulkhead_sends_nothing(&self) {
         let (breaker, semaphore) = self.adapter.guards();
         assert_eq!(self.adapter.capacity().free, 2);
         let deadline = Deadline::after(Duration::from_secs(9));
@@ -255,7 +256,7 @@ impl<A: Guarded> Rig<A> {
             let refused = method.call(&self.adapter, &call()).await;
             assert_eq!(
                 refused,
-                Err(not_executed(system, NotExecuted::Shed(Shed::BulkheadFull))),
+                Err(not_executed(self.adapter.provider(), NotExecuted::Shed(Shed::BulkheadFull))),
                 "{method:?}"
             );
         }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 #[path = "../stub_partner/mod.rs"]
+#[expect(dead_code, reason = "other tests want more of their partner")]
 mod stub_partner;
 mod variables;
 

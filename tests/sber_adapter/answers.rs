@@ -11,7 +11,8 @@ use crate::payment_partner::{Answer, json, status};
 use crate::{code, known, rig, rig_with};
 use order_service::adapters::outbound::sber::Protocol;
 use order_service::core::domain::money::Money;
-use order_service::core::domain::unavailable::{System, Unknown};
+use order_service::core::domain::provider::Provider;
+use order_service::core::domain::unavailable::Unknown;
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::payment::Concern::{Account, Order};
 use order_service::core::ports::payment::{
@@ -23,7 +24,7 @@ use serde_json::{Value, json};
 async fn every_method_classifies_statuses_and_bodies_that_are_none() {
     for method in Method::ALL {
         let rig = rig(Protocol::Classic).await;
-        rig.check(method, common_rows(System::Sber)).await;
+        rig.check(method, common_rows(Provider::Sber)).await;
         // A proxy spoke, and whether before or after the bank nobody knows.
         let locked_out =
             [401, 403].map(|code| Row(status(code), unknown(Unknown::Unreadable), Rings, Partner));

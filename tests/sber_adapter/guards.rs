@@ -8,7 +8,8 @@ use crate::{code, known, registered, rig, rig_with};
 use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::outbound::sber::Protocol;
 use order_service::adapters::resilience::breaker::BreakerMode;
-use order_service::core::domain::unavailable::{NotExecuted, Shed, System, Unknown};
+use order_service::core::domain::provider::Provider;
+use order_service::core::domain::unavailable::{NotExecuted, Shed, Unknown};
 use order_service::core::ports::payment::PaymentPort;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ async fn an_open_breaker_sends_nothing_through_any_method() {
 
 #[tokio::test]
 async fn a_full_bulkhead_sends_nothing_through_any_method() {
-    rig(Protocol::Classic).await.a_full_bulkhead_sends_nothing(System::Sber).await;
+    rig(Protocol::Classic).await.a_full_bulkhead_sends_nothing().await;
 }
 
 #[tokio::test]
@@ -38,7 +39,7 @@ async fn a_bank_that_refuses_connections_was_never_asked() {
     .await;
     for method in Method::ALL {
         let refused = method.call(&rig.adapter, &call()).await;
-        assert_eq!(refused, Err(not_executed(System::Sber, NotExecuted::Unreachable)));
+        assert_eq!(refused, Err(not_executed(Provider::Sber, NotExecuted::Unreachable)));
     }
     assert_eq!(rig.adapter.breaker().snapshot().window.failures, 4);
 }
@@ -57,7 +58,10 @@ async fn a_callers_deadline_blames_nobody() {
 
     let short = call_within(Duration::from_millis(100));
     let refused = rig.adapter.register(&order(), &short).await;
-    assert_eq!(refused, Err(not_executed(System::Sber, NotExecuted::Shed(Shed::DeadlineTooShort))));
+    assert_eq!(
+        refused,
+        Err(not_executed(Provider::Sber, NotExecuted::Shed(Shed::DeadlineTooShort)))
+    );
     assert!(rig.stub.asked().is_empty());
     assert_eq!(rig.adapter.breaker().snapshot().window.calls, 0);
 }

@@ -1,5 +1,4 @@
-//! A provider's ledger. Sber's: a number is unique for ever and a repeat is a duplicate; OdnaKassa's: a
-//! key replays its first outcome. Whatever reaches it, the rules about money are watched here.
+//! A provider's ledger, of one of two kinds. Whatever reaches it, the rules about money are watched here.
 
 use super::dice::Dice;
 use super::doubt::Doubts;
@@ -18,9 +17,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
 
+/// The kinds of payment systems that there are; all that exist take turns at being each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// As Sber: a number is unique for ever, a repeat is a duplicate, and a lost form stays lost.
+    Numbered,
+    /// As OdnaKassa: a key replays its first outcome, and a query tells the form again.
+    Keyed,
+}
+
+impl Kind {
+    pub fn of(provider: Provider) -> Self {
+        if place(provider).is_multiple_of(2) { Self::Numbered } else { Self::Keyed }
+    }
+}
+
+/// Where it stands in whatever there is one of for each.
+pub fn place(provider: Provider) -> usize {
+    Provider::ALL.iter().position(|one| *one == provider).expect("all of them")
+}
+
 #[derive(Debug)]
 pub struct Bank {
     pub provider: Provider,
+    kind: Kind,
     pub dice: Dice,
     pub doubts: Doubts,
     ledger: Mutex<BTreeMap<String, Payment>>,
@@ -76,7 +96,13 @@ impl Payment {
 impl Bank {
     pub fn new(seed: u64, provider: Provider) -> Self {
         let dice = Dice::new(seed, provider.as_str(), 0);
-        Self { provider, dice, doubts: Doubts::default(), ledger: Mutex::default() }
+        Self {
+            provider,
+            kind: Kind::of(provider),
+            dice,
+            doubts: Doubts::default(),
+            ledger: Mutex::default(),
+        }
     }
 
     pub fn ledger(&self) -> MutexGuard<'_, BTreeMap<String, Payment>> {
@@ -108,13 +134,10 @@ impl Bank {
             if world.strikes(Fault::RefusedRepeat, &self.dice) {
                 return Answer::Refused(Concern::Order);
             }
-            return match self.provider {
-                Provider::OdnaKassa
-                    if known.standing == Standing::Pending && known.told == amount =>
-                {
-                    self.registered(&known)
-                }
-                Provider::Sber | Provider::OdnaKassa => Answer::Duplicate,
+            let same = known.standing == Standing::Pending && known.told == amount;
+            return match self.kind {
+                Kind::Keyed if same => self.registered(&known),
+                Kind::Numbered | Kind::Keyed => Answer::Duplicate,
             };
         }
         let order = world.order_of(number);
@@ -122,7 +145,7 @@ impl Bank {
             return Answer::Refused(Concern::Order);
         }
         let odd = i64::from(world.destined(Fault::Mismatch, &self.dice));
-        let lag = world.strikes(Fault::ReadLag, &self.dice) && self.provider == Provider::Sber;
+        let lag = world.strikes(Fault::ReadLag, &self.dice) && self.kind == Kind::Numbered;
         let life = &world.plan.form_life;
         let life = self.dice.millis(life.start, life.end);
         let payment = Payment {
@@ -175,7 +198,7 @@ impl Bank {
             Standing::Paid => ReportedStatus::Paid,
             Standing::Over(ending) => ReportedStatus::Over(ending),
         };
-        let form = self.provider == Provider::OdnaKassa && status == ReportedStatus::Pending;
+        let form = self.kind == Kind::Keyed && status == ReportedStatus::Pending;
         let strikes = |fault| world.strikes(fault, &self.dice);
         let status = if strikes(Fault::StrangeStatus) { ReportedStatus::Strange } else { status };
         let slip = i64::from(strikes(Fault::PassingMismatch));
@@ -212,7 +235,7 @@ impl Bank {
     }
 
     fn refund(&self, world: &Arc<World>, number: &str, amount: Money, refund_id: &str) -> Answer {
-        let keyed = self.provider == Provider::OdnaKassa || world.plan.refund_key;
+        let keyed = self.kind == Kind::Keyed || world.plan.refund_key;
         let mut ledger = self.ledger();
         let Some(payment) = ledger.get_mut(number) else {
             return Answer::Refused(Concern::Order);

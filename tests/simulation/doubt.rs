@@ -1,6 +1,7 @@
 //! What an onlooker at the wire knows of open outcomes: while one is open, an order's only calls are
 //! questions and declines, and the same number again where that cannot make a second one.
 
+use super::bank::Kind;
 use super::world::World;
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
@@ -98,7 +99,7 @@ pub fn decided(world: &World, before: &OrderAggregate, after: &OrderAggregate) {
                 }
                 None => 0,
             });
-        let again = armed && new.provider == Provider::Sber;
+        let again = armed && Kind::of(new.provider) == Kind::Numbered;
         let (Some(old), true) = (unknown, again || refused) else { continue };
         let now = new.sent_at.filter(|_| armed).unwrap_or(world.now());
         let passed = old.sent_at.map_or(Duration::MAX, |sent| now.since(sent));

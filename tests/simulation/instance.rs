@@ -112,7 +112,7 @@ impl Instance {
         let mut policy = PaymentPolicy { instance: id.clone(), ..world.plan.policy.clone() };
         mutants::policy(world.options.mutant, &mut policy);
         let ports = policy.providers.iter().map(|provider| {
-            let port = Arc::new(SimPort::new(world, &life, *provider));
+            let port = Arc::new(SimPort::new(world, &life, provider));
             MutantPort::around(world.options.mutant, port) as Arc<dyn PaymentPort>
         });
         let runs = TaskTracker::new();

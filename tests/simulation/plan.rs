@@ -1,12 +1,13 @@
 //! What a seed decides before anything happens: the settings, who takes part, and how bad it gets.
 
 use super::Options;
+use super::bank::place;
 use super::dice::Dice;
 use super::faults::Fault;
 use order_service::adapters::resilience::breaker::BreakerConfig;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig};
 use order_service::core::domain::ids::InstanceId;
-use order_service::core::domain::provider::Provider;
+use order_service::core::domain::provider::{Preference, Provider};
 use order_service::core::payment::policy::PaymentPolicy;
 use std::ops::Range;
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub struct Plan {
     pub chaos: Duration,
     pub policy: PaymentPolicy,
     /// By provider, as `Provider::ALL`.
-    pub call_limit: [Duration; 2],
+    pub call_limit: [Duration; Provider::ALL.len()],
     pub bulkhead: BulkheadConfig,
     pub breaker: BreakerConfig,
     pub retry: RetryConfig,
@@ -38,7 +39,7 @@ pub struct Plan {
     /// Whether the bank knows a key for refunds.
     pub refund_key: bool,
     /// By provider: when it is away.
-    pub outages: [Vec<Range<Duration>>; 2],
+    pub outages: [Vec<Range<Duration>>; Provider::ALL.len()],
     /// By instance: when it cannot reach the database.
     pub dark: Vec<Vec<Range<Duration>>>,
     intensity: [f64; Fault::ALL.len()],
@@ -58,7 +59,9 @@ impl Plan {
             backlog,
             chaos,
             policy: policy(&dice, backlog),
-            call_limit: [dice.millis(5_000, 20_000), dice.millis(5_000, 15_000)],
+            call_limit: Provider::ALL.map(|provider| {
+                dice.millis(5_000, if place(provider) == 0 { 20_000 } else { 15_000 })
+            }),
             bulkhead: bulkhead(&dice),
             breaker: breaker(&dice),
             retry: RetryConfig { max_attempts: dice.pick(&[1, 2, 3]), ..RetryConfig::default() },
@@ -68,14 +71,13 @@ impl Plan {
             skew: [0; 3],
             form_life: 120_000..600_000,
             refund_key: dice.chance(0.3),
-            outages: [Vec::new(), Vec::new()],
+            outages: Provider::ALL.map(|_| Vec::new()),
             dark: Vec::new(),
             intensity,
         };
         let offsets = dice.offsets();
         plan.skew = offsets.map(|seconds| if options.skewed { seconds } else { 0 });
-        plan.outages =
-            [plan.gaps(&dice, options, Fault::Outage), plan.gaps(&dice, options, Fault::Outage)];
+        plan.outages = Provider::ALL.map(|_| plan.gaps(&dice, options, Fault::Outage));
         plan.dark = (0..3).map(|_| plan.gaps(&dice, options, Fault::Storage)).collect();
         plan
     }
@@ -136,16 +138,15 @@ fn grades(fault: Fault) -> &'static [f64] {
 }
 
 fn policy(dice: &Dice, backlog: bool) -> PaymentPolicy {
-    let both = vec![Provider::Sber, Provider::OdnaKassa];
-    let swapped = vec![Provider::OdnaKassa, Provider::Sber];
-    let providers = match dice.below(10) {
-        0 => vec![Provider::Sber],
-        1 => vec![Provider::OdnaKassa],
-        2 | 3 => swapped,
-        4.. => both,
-    };
+    let mut providers = Provider::ALL.to_vec();
+    match dice.below(10) {
+        0 => providers.truncate(1),
+        1 => drop(providers.drain(..1)),
+        2 | 3 => providers.reverse(),
+        4.. => {}
+    }
     PaymentPolicy {
-        providers,
+        providers: Preference::new(providers).expect("some of them, each once"),
         return_url: "https://shop.example/back".to_owned(),
         queueing: dice.chance(0.85),
         unknown_grace: dice.millis(30_000, 60_000),

@@ -1,7 +1,7 @@
 //! A payment system as the core sees it: the guards of production in the order of production, before
 //! the simulated wire. What the guards promise is watched here.
 
-use super::bank::Payment;
+use super::bank::{Kind, Payment, place};
 use super::instance::Life;
 use super::wire::{Answer, Failure, Request, exchange, refused};
 use super::world::World;
@@ -80,20 +80,14 @@ impl Line {
 
 impl SimPort {
     pub fn new(world: &Arc<World>, life: &Arc<Life>, provider: Provider) -> Self {
-        let system = match provider {
-            Provider::Sber => System::Sber,
-            Provider::OdnaKassa => System::OdnaKassa,
-        };
+        let system = System::Payment(provider);
         let observer: Arc<dyn Observer> = Arc::new(Silent);
         let (clock, plan) = (MonotonicClock::tokio(), &world.plan);
         let breaker = Breaker::new(system, &plan.breaker, clock.clone(), Arc::clone(&observer));
         let breaker = Arc::new(breaker.expect("the plan draws what is allowed"));
         let semaphore = Semaphore::new(system, &plan.bulkhead, clock, Arc::clone(&observer));
         let semaphore = semaphore.expect("the plan draws what is allowed");
-        let limit = match provider {
-            Provider::Sber => plan.call_limit[0],
-            Provider::OdnaKassa => plan.call_limit[1],
-        };
+        let limit = plan.call_limit[place(provider)];
         let line = Line {
             provider,
             life: Arc::clone(life),
@@ -197,7 +191,7 @@ impl PaymentPort for SimPort {
     }
 
     fn repeats_safely(&self) -> bool {
-        self.line.provider == Provider::OdnaKassa
+        Kind::of(self.line.provider) == Kind::Keyed
     }
 
     fn deduplicates_refunds(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The way to a provider and back, and all that can happen on it. What was sent lives on without its
 //! sender: it is executed when it arrives, late or twice or never, whoever waits for the answer.
 
+use super::bank::place;
 use super::dice::Dice;
 use super::doubt::{self, Told};
 use super::faults::Fault;
@@ -255,13 +256,6 @@ fn latest(world: &World, request: &Request, limit: Duration, dice: &Dice) -> Dur
         Request::Register { .. } | Request::Query { .. } | Request::Cancel { .. } => limit + grace,
         Request::Refund { .. } if world.strikes(Fault::LateRefund, dice) => grace * 2,
         Request::Refund { .. } => grace.saturating_sub(Duration::from_secs(4)),
-    }
-}
-
-fn place(provider: Provider) -> usize {
-    match provider {
-        Provider::Sber => 0,
-        Provider::OdnaKassa => 1,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The world of one seed: its time, its parts, what clients were told, and its three acts.
 
-use super::bank::Bank;
+use super::bank::{self, Bank};
 use super::chronicle::Chronicle;
 use super::client;
 use super::dice::Dice;
@@ -37,7 +37,7 @@ pub struct World {
     /// What is stored, beneath all storage faults.
     pub store: Arc<MemoryStore>,
     pub fleet: Fleet,
-    banks: [Bank; 2],
+    banks: [Bank; Provider::ALL.len()],
     records: Mutex<Records>,
     began: Instant,
     healed: AtomicBool,
@@ -168,13 +168,10 @@ impl World {
     }
 
     pub fn bank(&self, provider: Provider) -> &Bank {
-        match provider {
-            Provider::Sber => &self.banks[0],
-            Provider::OdnaKassa => &self.banks[1],
-        }
+        &self.banks[bank::place(provider)]
     }
 
-    pub fn banks(&self) -> &[Bank; 2] {
+    pub fn banks(&self) -> &[Bank] {
         &self.banks
     }
 

@@ -66,7 +66,7 @@ mod tests {
         let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
         let _guard = tracing::subscriber::set_default(subscriber);
         let events = Arc::new(RecordingEvents::default());
-        let alarm = ConfigAlarm::new(System::Sber, Arc::clone(&events) as _);
+        let alarm = ConfigAlarm::new(System::Catalog, Arc::clone(&events) as _);
         for _ in 0..3 {
             alarm.raise("403");
         }

@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn probe(url: Url) -> HealthProbe {
-        let (system, timeout) = (System::Sber, Duration::from_secs(3));
+        let (system, timeout) = (System::Catalog, Duration::from_secs(3));
         let ttl = Duration::from_secs(30);
         HealthProbe::new(ProbeConfig { system, url, ca_file: None, ttl, timeout }).unwrap()
     }

@@ -3,18 +3,19 @@
 
 use crate::adapters::outbound::alarm::ConfigAlarm;
 use crate::adapters::resilience::outcome::Failed;
-use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError, System};
+use crate::core::domain::provider::Provider;
+use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError};
 use crate::core::ports::payment::{Concern, PaymentError, Rejection};
 use tracing::Span;
 
 #[must_use]
 pub fn conclude(
-    system: System,
+    provider: Provider,
     alarm: &ConfigAlarm,
     failure: Failed<PaymentError>,
 ) -> PaymentError {
     let error = match failure {
-        Failed::NoAnswer(no_answer) => PaymentError::without_answer(system, no_answer),
+        Failed::NoAnswer(no_answer) => PaymentError::without_answer(provider.into(), no_answer),
         Failed::Answered(error) => error,
     };
     if let Some(sign) = misconfiguration(&error) {

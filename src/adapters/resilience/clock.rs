@@ -1,5 +1,5 @@
 //! Monotonic time for the guards: cheap in production, turned by hand in tests. The breaker never
-//! reads a wall clock, so a clock set back cannot keep it open (trap D-06).
+//! reads a wall clock, so a clock set back cannot keep it open.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! Trying a read again: few times, after growing random pauses, within the deadline, on a budget.
 //! It wraps the whole guarded sentence, so each attempt passes breaker and semaphore anew and no
-//! permit is held while it sleeps (trap D-16). Writes are never tried again here.
+//! permit is held while it sleeps. Writes are never tried again here.
 
 use super::observer::{Observer, RetryOutcome, tell};
 use super::outcome::Failed;

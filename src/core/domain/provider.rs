@@ -1,25 +1,68 @@
 //! The payment systems, and the numbers by which they know an order.
 
 use crate::core::domain::ids::OrderId;
-use crate::core::domain::unavailable::System;
 use std::fmt;
 
-/// A payment system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Provider {
-    Sber,
-    OdnaKassa,
+/// Writes a payment system down once, so that nothing that goes through [`Provider::ALL`] can forget it.
+macro_rules! payment_systems {
+    ($($variant:ident $profile:tt)+) => {
+        /// A payment system. Its row in this file is all that the rest of the service is told of it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Provider {
+            $($variant),+
+        }
+
+        impl Provider {
+            pub const ALL: [Self; [$(stringify!($variant)),+].len()] = [$(Self::$variant),+];
+
+            #[must_use]
+            pub const fn profile(self) -> &'static Profile {
+                match self {
+                    $(Self::$variant => &Profile $profile),+
+                }
+            }
+        }
+    };
+}
+
+payment_systems! {
+    Sber {
+        word: "sber",
+        name: "Sber",
+        webhook: Webhook { by_get: true, signature: None, receipt: "" },
+    }
+    OdnaKassa {
+        word: "odnakassa",
+        name: "OdnaKassa",
+        webhook: Webhook { by_get: false, signature: Some("OdnaKassa-Signature"), receipt: "" },
+    }
+}
+
+/// What is fixed about a payment system, whoever asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// The one word for rows, variables (`SBER_…`), labels and routes. Released, it is never changed.
+    pub word: &'static str,
+    /// As people write it.
+    pub name: &'static str,
+    pub webhook: Webhook,
+}
+
+/// How it tells us that something has happened: at `/v1/webhooks/{word}`, by POST.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Webhook {
+    /// By GET, too.
+    pub by_get: bool,
+    /// The header with its signature, where that is not in the request itself.
+    pub signature: Option<&'static str>,
+    /// The body beside a 200 without which it would send the same again.
+    pub receipt: &'static str,
 }
 
 impl Provider {
-    pub const ALL: [Self; 2] = [Self::Sber, Self::OdnaKassa];
-
     #[must_use]
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sber => "sber",
-            Self::OdnaKassa => "odnakassa",
-        }
+        self.profile().word
     }
 
     #[must_use]
@@ -28,12 +71,39 @@ impl Provider {
     }
 }
 
-impl From<Provider> for System {
-    fn from(provider: Provider) -> Self {
-        match provider {
-            Provider::Sber => Self::Sber,
-            Provider::OdnaKassa => Self::OdnaKassa,
+/// Payment systems in order of preference: at least one, each once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preference {
+    first: Provider,
+    others: Vec<Provider>,
+}
+
+impl Preference {
+    #[must_use]
+    pub fn new(providers: impl IntoIterator<Item = Provider>) -> Option<Self> {
+        let mut others = providers.into_iter();
+        let mut preference = Self { first: others.next()?, others: Vec::new() };
+        for provider in others {
+            if preference.contains(provider) {
+                return None;
+            }
+            preference.others.push(provider);
         }
+        Some(preference)
+    }
+
+    #[must_use]
+    pub const fn first(&self) -> Provider {
+        self.first
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Provider> + '_ {
+        std::iter::once(self.first).chain(self.others.iter().copied())
+    }
+
+    #[must_use]
+    pub fn contains(&self, provider: Provider) -> bool {
+        self.iter().any(|preferred| preferred == provider)
     }
 }
 
@@ -75,6 +145,30 @@ impl fmt::Display for ProviderNumber {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::domain::unavailable::System;
+
+    /// The word stands in rows, in the names of variables and series, and in paths.
+    #[test]
+    fn a_word_is_of_small_letters_and_nobody_elses() {
+        for provider in Provider::ALL {
+            let word = provider.as_str();
+            assert!(!word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase()), "{word}");
+            assert_eq!(Provider::parse(word), Some(provider));
+            let systems = System::ALL.into_iter().filter(|system| system.as_str() == word);
+            assert!(systems.eq([provider.into()]), "{word}");
+        }
+        assert_eq!(Provider::parse("Sber"), None);
+    }
+
+    #[test]
+    fn a_preference_names_somebody_and_nobody_twice() {
+        let [first, second] = [Provider::Sber, Provider::OdnaKassa];
+        assert_eq!(Preference::new([]), None);
+        assert_eq!(Preference::new([first, second, first]), None);
+        let preference = Preference::new([second, first]).unwrap();
+        assert_eq!(preference.first(), second);
+        assert!(preference.iter().eq([second, first]));
+    }
 
     #[test]
     fn a_number_fits_every_provider() {

@@ -1,6 +1,7 @@
 //! Why an answer is missing: the one vocabulary in which adapters tell the core, the breaker, the
 //! retry and the HTTP mapping what became of a call (the outcome matrix of docs/outcomes.md).
 
+use crate::core::domain::provider::Provider;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,23 +9,37 @@ use std::time::Duration;
 /// `system` and the span attribute `external.system`, so it has one spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum System {
-    Sber,
-    OdnaKassa,
+    Payment(Provider),
     Catalog,
     Recommendations,
 }
 
 impl System {
-    pub const ALL: [Self; 4] = [Self::Sber, Self::OdnaKassa, Self::Catalog, Self::Recommendations];
+    /// The payment systems in their order, then the others.
+    pub const ALL: [Self; Provider::ALL.len() + 2] = {
+        let mut all = [Self::Catalog; Provider::ALL.len() + 2];
+        let mut at = 0;
+        while at < Provider::ALL.len() {
+            all[at] = Self::Payment(Provider::ALL[at]);
+            at += 1;
+        }
+        all[at + 1] = Self::Recommendations;
+        all
+    };
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Sber => "sber",
-            Self::OdnaKassa => "odnakassa",
+            Self::Payment(provider) => provider.as_str(),
             Self::Catalog => "catalog",
             Self::Recommendations => "recommendations",
         }
+    }
+}
+
+impl From<Provider> for System {
+    fn from(provider: Provider) -> Self {
+        Self::Payment(provider)
     }
 }
 

@@ -97,9 +97,6 @@ impl OrderAggregate {
         command: &ConfirmCommand,
         context: &DecisionContext,
     ) -> ConfirmDecision {
-        let Some(first) = context.policy.providers.first().copied() else {
-            return ConfirmDecision::Refused(self.order.status);
-        };
         if self.present_sequence() > LAST_SEQUENCE {
             return ConfirmDecision::Refused(self.order.status);
         }
@@ -115,7 +112,7 @@ impl OrderAggregate {
             return ConfirmDecision::Queued;
         }
         self.tasks.push(task);
-        match self.arm(context, first) {
+        match self.arm(context, context.policy.providers.first()) {
             Next::Call(call) => ConfirmDecision::Call(call),
             Next::Rest | Next::LeaseLost => ConfirmDecision::Queued,
         }

@@ -1,13 +1,13 @@
 //! The numbers by which payments and tasks are handled; the names are those of the environment.
 
 use crate::core::domain::ids::InstanceId;
-use crate::core::domain::provider::Provider;
+use crate::core::domain::provider::Preference;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub struct PaymentPolicy {
     /// `PAYMENT_PROVIDERS`: order of preference.
-    pub providers: Vec<Provider>,
+    pub providers: Preference,
     /// `PAYMENT_RETURN_URL`.
     pub return_url: String,
     /// `PAYMENT_UNAVAILABLE_MODE=queue`; otherwise an unavailable payment system is an error.

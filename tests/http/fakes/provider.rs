@@ -3,7 +3,7 @@
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
-use order_service::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, System};
+use order_service::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed};
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
@@ -32,7 +32,7 @@ pub type RecordedCallback = (bool, String, Option<String>, Vec<u8>);
 
 #[derive(Debug)]
 pub struct RecordingProvider {
-    provider: Provider,
+    pub provider: Provider,
     pub behaviour: Mutex<Behaviour>,
     pub registered: Mutex<Vec<(RegisterOrder, Call)>>,
     pub callbacks: Mutex<Vec<RecordedCallback>>,
@@ -66,16 +66,12 @@ impl RecordingProvider {
                 concerns: Concern::Order,
             })),
             Behaviour::BreakerOpen => {
-                let system = match self.provider {
-                    Provider::Sber => System::Sber,
-                    Provider::OdnaKassa => System::OdnaKassa,
-                };
                 let retry_after = Some(Duration::from_millis(12_300));
                 let silence = NoAnswer {
                     cause: Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
                     retry_after,
                 };
-                Err(PaymentError::without_answer(system, silence))
+                Err(PaymentError::without_answer(self.provider.into(), silence))
             }
         }
     }

@@ -6,7 +6,7 @@ use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::domain::unavailable::PaymentSystemUnavailableError;
-use order_service::core::domain::unavailable::{NotExecuted, System, Unknown};
+use order_service::core::domain::unavailable::{NotExecuted, Unknown};
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
@@ -37,10 +37,7 @@ impl MutantPort {
     }
 
     fn not_executed(&self) -> PaymentError {
-        let system = match self.port.provider() {
-            Provider::Sber => System::Sber,
-            Provider::OdnaKassa => System::OdnaKassa,
-        };
+        let system = self.port.provider().into();
         let cause = NotExecuted::Unreachable;
         PaymentSystemUnavailableError { system, cause, retry_after: None }.into()
     }

@@ -2,6 +2,7 @@
 //! go wrong is added here from the table of codes, with examples made by the very code that makes
 //! the real bodies, so that the document cannot tell another story.
 
+use crate::adapters::inbound::api::webhooks::Webhooks;
 use crate::adapters::inbound::api::{
     cancel, confirm, create_order, orders, products, recommendations, refund, tasks, webhooks,
 };
@@ -55,13 +56,11 @@ use utoipa::{Modify, OpenApi};
         tasks::show_task,
         products::show_product,
         recommendations::recommend,
-        webhooks::from_sber,
-        webhooks::from_odnakassa,
         health::live,
         health::ready,
     ),
     components(schemas(ProblemBody<'static>, ViolationBody<'static>)),
-    modifiers(&Failures)
+    modifiers(&Webhooks, &Failures)
 )]
 struct Document;
 
@@ -153,9 +152,7 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
         "show_task" => vec![&[Code::TaskNotFound, Code::StorageUnavailable]],
         "show_product" => vec![&[Code::ProductNotFound, Code::CatalogUnavailable]],
         "recommend" => vec![&[Code::RecommendationsUnavailable]],
-        "from_sber" | "from_odnakassa" => {
-            vec![&[Code::SignatureInvalid, Code::PayloadTooLarge, Code::StorageUnavailable]]
-        }
+        id if id.starts_with("from_") => vec![webhooks::CODES],
         _ => return None,
     })
 }
@@ -165,19 +162,15 @@ struct Failures;
 impl Modify for Failures {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         for (path, item) in &mut document.paths.paths {
-            for (method, operation) in operations(item) {
+            for (_, operation) in operations(item) {
                 let Some(id) = operation.operation_id.clone() else { continue };
                 if let Some(special) = special(&id) {
-                    let asked = !path.starts_with("/v1/webhooks/");
+                    let asked = !path.starts_with(webhooks::PREFIX);
                     operation.security = asked.then(security);
                     let asked = if asked { ASKED } else { &[] };
                     let codes = GENERAL.iter().chain(asked).chain(special.into_iter().flatten());
                     let missing = (id == "create_order").then(unknown_product);
                     add(operation, path, codes.map(|code| Problem::new(*code)).chain(missing));
-                }
-                // One handler may serve two methods; an id names one operation.
-                if path == "/v1/webhooks/sber" {
-                    operation.operation_id = Some(format!("{id}_by_{method}"));
                 }
             }
         }

@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_breakers_remaining_time_is_what_the_client_is_told() {
-        let system = crate::core::domain::unavailable::System::Sber;
+        let system = crate::core::domain::provider::Provider::Sber.into();
         let retry_after = Some(Duration::from_millis(12_300));
         let error =
             PaymentSystemUnavailableError { system, cause: Shed::BreakerOpen.into(), retry_after };

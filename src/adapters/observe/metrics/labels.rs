@@ -113,7 +113,7 @@ pub const CAUSES: [Cause; 15] = [
 #[must_use]
 pub const fn operations(system: System) -> &'static [&'static str] {
     match system {
-        System::Sber | System::OdnaKassa => &["register", "payment_status", "cancel", "refund"],
+        System::Payment(_) => &["register", "payment_status", "cancel", "refund"],
         System::Catalog => &["get_product_details"],
         System::Recommendations => &["get_recommendations"],
     }
@@ -126,9 +126,7 @@ pub const CACHED: &str = "cached";
 #[must_use]
 pub fn fallbacks(system: System) -> Vec<&'static str> {
     match system {
-        System::Sber | System::OdnaKassa => {
-            vec![FallbackKind::Queued.word(), FallbackKind::Failover.word()]
-        }
+        System::Payment(_) => vec![FallbackKind::Queued.word(), FallbackKind::Failover.word()],
         System::Catalog => vec![CACHED],
         System::Recommendations => vec![FallbackKind::Default.word()],
     }

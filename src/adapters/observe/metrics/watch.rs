@@ -10,6 +10,7 @@ use crate::adapters::resilience::breaker::{
 use crate::adapters::resilience::semaphore::{BulkheadSnapshot, Semaphore};
 use crate::core::domain::unavailable::System;
 use prometheus::{CounterVec, GaugeVec, IntGaugeVec};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub(super) struct Watched {
 struct Subjects {
     guards: Vec<(Arc<Breaker>, Arc<Semaphore>)>,
     health: Vec<Arc<dyn SystemHealth>>,
-    open_times: [OpenTime; System::ALL.len()],
+    open_times: BTreeMap<System, OpenTime>,
 }
 
 #[derive(Debug)]
@@ -177,7 +178,7 @@ impl Watched {
 
 impl Subjects {
     fn open_time(&mut self, system: System) -> &mut OpenTime {
-        &mut self.open_times[system as usize]
+        self.open_times.entry(system).or_default()
     }
 }
 

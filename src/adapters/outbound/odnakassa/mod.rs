@@ -65,7 +65,7 @@ impl OdnaKassaAdapter {
         observer: Arc<dyn Observer>,
         events: Arc<dyn AdapterEvents>,
     ) -> Result<Self, BuildError> {
-        let system = System::OdnaKassa;
+        let system = System::Payment(Provider::OdnaKassa);
         let Guards { breaker, semaphore, call_timeout, retry } =
             Guards::new(system, &config.guards, clock, observer)?;
         let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
@@ -112,6 +112,7 @@ impl PaymentPort for OdnaKassaAdapter {
         }
     }
 
+    /// `refund_id` is unique for each payment, for ever.
     fn deduplicates_refunds(&self) -> bool {
         true
     }
@@ -293,6 +294,6 @@ impl OdnaKassaAdapter {
     }
 
     fn conclude(&self, failure: Failure) -> PaymentError {
-        conclude(System::OdnaKassa, &self.alarm, failure)
+        conclude(Provider::OdnaKassa, &self.alarm, failure)
     }
 }

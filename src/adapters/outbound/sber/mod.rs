@@ -97,7 +97,7 @@ impl SberAdapter {
         observer: Arc<dyn Observer>,
         events: Arc<dyn AdapterEvents>,
     ) -> Result<Self, BuildError> {
-        let system = System::Sber;
+        let system = System::Payment(Provider::Sber);
         let Guards { breaker, semaphore, call_timeout, retry } =
             Guards::new(system, &config.guards, clock, observer)?;
         let http = HttpConfig::behind(&config.guards, config.base_url.clone(), config.ca_file);
@@ -307,6 +307,6 @@ impl SberAdapter {
     }
 
     fn conclude(&self, failure: Failure) -> PaymentError {
-        conclude(System::Sber, &self.alarm, failure)
+        conclude(Provider::Sber, &self.alarm, failure)
     }
 }

@@ -1,6 +1,6 @@
 //! The calls of the last so many seconds: one word per bucket, which says itself which stretch of
 //! time it counts. One swap adds a call and recycles an old bucket, so there is no rotation step
-//! that could move the dates of what is there (trap D-01).
+//! that could move the dates of what is there.
 //!
 //! ```text
 //! generation 8 | turn 20 | calls 12 | failures 12 | slow 12

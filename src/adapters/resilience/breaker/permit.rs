@@ -160,7 +160,7 @@ fn abandon(breaker: &Breaker, admission: Admission) {
 }
 
 /// What the window gets, and how the call counts outside. A call that nobody waited for any longer
-/// is not the partner's fault, unless it was too slow already (requirement 083).
+/// is not the partner's fault, unless it was too slow already.
 #[inline]
 fn weigh(verdict: Verdict, slow: bool, slow_as: SlowAs) -> (Option<Sample>, CallOutcome) {
     match (verdict, slow, slow_as) {

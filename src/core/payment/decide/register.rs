@@ -105,7 +105,7 @@ impl OrderAggregate {
         let refused = !history.refused.is_empty();
         let fatal =
             history.refused.iter().any(|(_, account)| !account) || !policy.failover_on_rejected;
-        let untried = policy.providers.iter().copied().find(|provider| !history.tried(*provider));
+        let untried = policy.providers.iter().find(|provider| !history.tried(*provider));
         let spent = self.present_sequence() > LAST_SEQUENCE;
         match untried {
             _ if spent || (refused && fatal) => self.rejected(context),

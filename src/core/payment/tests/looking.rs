@@ -63,12 +63,12 @@ fn a_look_that_brought_no_answer_is_made_again() {
 fn late_money_belongs_to_its_own_row_whichever_provider_comes_first() {
     let (mut case, _) = expired();
     // Sber 2 is paid, and then OdnaKassa's earlier registration turns out paid as well.
-    case.policy.providers = vec![Provider::OdnaKassa];
+    case.policy.providers = Preference::new([Provider::OdnaKassa]).unwrap();
     let kassa = case.begin();
     case.tell(&kassa, registered());
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Over(Ending::Expired)));
-    case.policy.providers = vec![Provider::Sber];
+    case.policy.providers = Preference::new([Provider::Sber]).unwrap();
     let sber = case.begin();
     case.tell(&sber, registered());
     let query = ProviderCall::query(case.aggregate.open_registration().unwrap(), case.now);
@@ -183,7 +183,7 @@ fn a_step_that_ended_did_not_kill_its_holder() {
 #[test]
 fn nobody_who_asks_us_to_stay_away_keeps_a_task_beyond_its_end() {
     let mut case = Case::new();
-    case.policy.providers.truncate(1);
+    case.policy.providers = Preference::new([Provider::Sber]).unwrap();
     let first = case.begin();
     let week = Some(Duration::from_secs(7 * 86_400));
     case.tell(&first, Answer::NotExecuted(NotExecuted::Throttled, week));

@@ -30,7 +30,7 @@ use super::task::{Lease, Reason, TaskError, TaskKind, TaskState};
 use crate::core::domain::ids::{CustomerId, InstanceId, LeaseToken, OrderId, ProductId, TaskId};
 use crate::core::domain::money::Money;
 use crate::core::domain::order::{Item, Order, OrderStatus};
-use crate::core::domain::provider::Provider;
+use crate::core::domain::provider::{Preference, Provider};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError, Shed};
 use std::sync::Arc;
@@ -241,7 +241,7 @@ impl Case {
 
 fn policy() -> PaymentPolicy {
     PaymentPolicy {
-        providers: vec![Provider::Sber, Provider::OdnaKassa],
+        providers: Preference::new([Provider::Sber, Provider::OdnaKassa]).unwrap(),
         return_url: "https://shop.example/back".to_owned(),
         queueing: true,
         unknown_grace: Duration::from_secs(60),

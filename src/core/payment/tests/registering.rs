@@ -206,7 +206,7 @@ fn late_news_of_an_earlier_send_says_nothing_about_the_present_one() {
 #[test]
 fn a_breaker_that_is_held_open_for_long_does_not_hold_the_task_as_long() {
     let mut case = Case::new();
-    case.policy.providers.truncate(1);
+    case.policy.providers = Preference::new([Provider::Sber]).unwrap();
     let step = case.begin();
     let pause = Some(Duration::from_secs(900));
     let held = Answer::NotExecuted(Shed::ForcedOpen.into(), pause);

@@ -128,7 +128,7 @@ fn a_repeat_that_was_not_executed_says_nothing_about_the_first_send() {
 #[test]
 fn a_refusal_of_our_account_says_nothing_about_an_earlier_send() {
     let mut case = Case::new();
-    case.policy.providers = vec![Provider::OdnaKassa];
+    case.policy.providers = Preference::new([Provider::OdnaKassa]).unwrap();
     let step = case.begin();
     case.tell(&step, Answer::Unknown);
     let repeat = case.claim_call(TaskKind::RegisterPayment);
@@ -139,7 +139,7 @@ fn a_refusal_of_our_account_says_nothing_about_an_earlier_send() {
 #[test]
 fn where_the_key_is_a_promise_the_repeat_is_the_query() {
     let mut case = Case::new();
-    case.policy.providers = vec![Provider::OdnaKassa];
+    case.policy.providers = Preference::new([Provider::OdnaKassa]).unwrap();
     let first = case.begin();
     case.tell(&first, Answer::Unknown);
     let repeat = case.claim_call(TaskKind::RegisterPayment);
