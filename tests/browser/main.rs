@@ -22,7 +22,7 @@ async fn a_breaker_is_forced_open_and_given_back_and_reset() {
         assert_eq!(page.count("[data-system]").await, 4);
 
         page.click(&format!("{SBER} [data-action=switch_mode]")).await;
-        page.until("#dialog-effect", "Nothing is sent to Sber").await;
+        page.until("#dialog-effect", "Nothing is sent to sber").await;
         page.until("#dialog-effect", "This instance only").await;
         page.click("#dialog-yes").await;
         page.until("#dialog", "Reason").await;

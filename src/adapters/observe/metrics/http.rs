@@ -7,7 +7,6 @@ use super::labels::{
     status_class,
 };
 use crate::adapters::observe::traffic::{ServedRequest, ShedReason};
-use crate::core::domain::unavailable::System;
 use prometheus::{IntCounterVec, IntGaugeVec};
 use std::sync::Arc;
 
@@ -65,11 +64,7 @@ impl Http {
         for method in HTTP_METHODS {
             self.active.with_label_values(&[method]);
         }
-        // Not ready until somebody has looked.
-        let own = ["database", "shutdown"].into_iter();
-        for check in own.chain(System::ALL.map(System::as_str)) {
-            self.ready.with_label_values(&[check]);
-        }
+        ["database", "shutdown"].into_iter().for_each(|check| self.will_check(check));
         for class in STATUS_CLASSES {
             self.requests.with_label_values(&["_OTHER", UNMATCHED, class]);
         }
@@ -79,6 +74,11 @@ impl Http {
         for stage in DeadlineStage::ALL {
             self.deadline.with_label_values(&[stage.word()]);
         }
+    }
+
+    /// Not ready until somebody has looked.
+    pub(super) fn will_check(&self, check: &str) {
+        self.ready.with_label_values(&[check]);
     }
 
     /// Of failures the durations begin with the first of their kind.

@@ -74,8 +74,7 @@ export default {
   effect_off: "The breaker neither counts nor refuses; only the bulkhead still protects this service. If the system hangs, each caller waits for the whole time limit.",
   effect_dry_run: "The breaker counts and tells what it would refuse, and lets every call pass.",
   effect_enforce: "The breaker works by its own counts again.",
-  effect_forced_open_sber: "Nothing is sent to Sber. New payments go to the other payment system or wait in the queue; refunds, cancellations and unknown outcomes at Sber wait.",
-  effect_forced_open_odnakassa: "Nothing is sent to OdnaKassa. New payments go to the other payment system or wait in the queue; refunds, cancellations and unknown outcomes at OdnaKassa wait.",
+  effect_forced_open_payment: "Nothing is sent to {system}. New payments go to another payment system or wait in the queue; refunds, cancellations and unknown outcomes at {system} wait.",
   effect_forced_open_catalog: "The catalog is not asked. Products show their last known price, marked as stale; orders are placed only while that price is young enough.",
   effect_forced_open_recommendations: "Recommendations are not asked for. Customers see none, marked as degraded.",
 

@@ -1,4 +1,4 @@
-// The four systems: how the guards before each stand, and the switches of its breaker.
+// The systems outside: how the guards before each stand, and the switches of its breaker.
 
 import { ask } from "/console/client.js";
 import * as dialog from "/console/dialog.js";
@@ -7,6 +7,8 @@ import { lasting, number, percent, t } from "/console/words.js";
 
 const MODES = ["enforce", "forced_open", "forced_closed", "dry_run", "off"];
 const FORCED = ["forced_open", "forced_closed"];
+// Every other one is a payment system.
+const READS = ["catalog", "recommendations"];
 const GLYPHS = { good: "●", bad: "■", fair: "▲", idle: "○" };
 
 const cards = new Map();
@@ -140,7 +142,10 @@ class Card {
 
   effect({ mode, ttl }, configured) {
     const lasts = ttl.trim() || (FORCED.includes(mode) ? "15m" : "");
-    const what = mode === "forced_open" ? t(`effect_forced_open_${this.name}`) : t(`effect_${mode}`);
+    const kind = READS.includes(this.name) ? this.name : "payment";
+    const what = mode === "forced_open"
+      ? t(`effect_forced_open_${kind}`, { system: this.name })
+      : t(`effect_${mode}`);
     const long = t(lasts ? "ttl_forced" : "ttl_open", { mode, ttl: lasts, configured });
     return [what, long, t("this_instance")].join(" ");
   }
