@@ -195,7 +195,7 @@ impl PaymentPort for SimPort {
     }
 
     fn deduplicates_refunds(&self) -> bool {
-        self.provider() == Provider::OdnaKassa || self.world().plan.refund_key
+        self.repeats_safely() || self.world().plan.refund_key
     }
 
     async fn register(

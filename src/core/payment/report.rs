@@ -13,8 +13,10 @@ pub struct PaymentReport {
     /// `None` when the provider did not tell it or told nonsense: a mismatch, never 0.
     pub amount: Option<Money>,
     pub status: ReportedStatus,
-    /// What was given back so far.
+    /// All that was ever given back of this payment, by whomever. `None` when it was not told: its absence
+    /// proves as little as a sum that has not grown yet, for a provider's reads may lag behind its writes.
     pub refunded: Option<Money>,
+    /// Where the provider tells the form again.
     pub form_url: Option<String>,
     pub expires_at: Option<Timestamp>,
 }

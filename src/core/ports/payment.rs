@@ -13,6 +13,16 @@ use std::time::Duration;
 
 /// A payment system. Every method is one bounded call through the adapter's own guards; none
 /// repeats a write by itself.
+///
+/// The core's decisions about money rest on what follows, so an adapter that cannot promise it is none
+/// (`tests/payment_port_contract` holds every adapter to it):
+///
+/// * **One number, one order.** However often a number is sent, at once or a day later, the provider has
+///   one order under it at most. Where the provider does not see to that by itself, the adapter must.
+/// * **Nothing is taken for a no.** `NotExecuted` and `Rejected` are said only of a call that certainly
+///   had no effect and never will have. Whatever else keeps an answer away is `Unknown`.
+/// * **Only the status is evidence.** `Ok` of a cancellation or a refund is a word that was taken, no more.
+/// * **A callback is a hint.** Whoever sent it, it only makes the core ask.
 #[async_trait::async_trait]
 pub trait PaymentPort: Send + Sync + fmt::Debug {
     fn provider(&self) -> Provider;
@@ -23,11 +33,13 @@ pub trait PaymentPort: Send + Sync + fmt::Debug {
     /// How many calls would be let through now; changes nothing.
     fn capacity(&self) -> Capacity;
 
-    /// Whether repeating `register` with the same number and amount is answered with the first
-    /// outcome (a key that the provider keeps), so that a repeat serves as a query.
+    /// Whether repeating `register` with the same number, amount and return URL is answered as the first
+    /// time, form and all (by a key that the provider keeps): a repeat then serves as a query, and a form
+    /// whose answer was lost is told again. Otherwise a repeat is `Duplicate`.
     fn repeats_safely(&self) -> bool;
 
-    /// Whether a refund that is repeated with the same id is executed once.
+    /// Whether a refund that is sent again under its key is executed once, for as long as the order can be
+    /// refunded. Where it is not, one of unknown outcome must never be sent again by itself.
     fn deduplicates_refunds(&self) -> bool;
 
     /// Makes the order payable.
@@ -37,7 +49,8 @@ pub trait PaymentPort: Send + Sync + fmt::Debug {
         call: &Call,
     ) -> Result<Registered, PaymentError>;
 
-    /// What the provider knows under our number.
+    /// What the provider knows under our number. `NotFound` is its own word that it has no such order, at
+    /// this moment: a registration that is still on its way may yet arrive.
     ///
     /// # Errors
     /// A query that failed proves nothing.
@@ -51,7 +64,8 @@ pub trait PaymentPort: Send + Sync + fmt::Debug {
     /// `payment_status` is evidence.
     async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError>;
 
-    /// Gives money back. `Ok` means the provider took the word; only `payment_status` is evidence.
+    /// Gives money back, once for each key where keys are kept. `Ok` means the provider took the word;
+    /// only `payment_status` is evidence.
     async fn refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), PaymentError>;
 
     /// Verifies and reads what the provider sent to our webhook.
@@ -92,7 +106,8 @@ pub struct PaymentRef {
 pub struct RefundOrder {
     pub payment: PaymentRef,
     pub amount: Money,
-    /// 1 to 36 of `[A-Za-z0-9_-]`, the same for every repeat of the same refund.
+    /// The refund's key: 1 to 36 of `[A-Za-z0-9_-]`, the same for every repeat of the same refund, another
+    /// for every other refund of the payment.
     pub refund_id: String,
 }
 
@@ -107,7 +122,7 @@ pub struct Registered {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     Found(PaymentReport),
-    /// The provider's business answer "no such order" (never a 404 of some proxy).
+    /// The provider's business answer "no such order" (never the 404 of a proxy or of a wrong path).
     NotFound,
 }
 
@@ -170,7 +185,7 @@ pub struct RawCallback<'a> {
     pub post: bool,
     /// The raw query string, without `?`.
     pub query: &'a str,
-    /// The provider's signature header, if it sent one.
+    /// The value of the header that the provider's row names, if it came.
     pub signature: Option<&'a str>,
     pub body: &'a [u8],
 }
