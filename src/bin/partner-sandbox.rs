@@ -1,31 +1,21 @@
 //! The simulated partners as a process of their own, for compose, load tests and chaos tests.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::IpAddr;
 
-use clap::Parser;
-use order_service::sandbox::{
-    OdnakassaCredentials, Ports, Sandbox, SandboxConfig, SberCredentials,
-};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use order_service::sandbox::{PartnerName, Ports, Sandbox, SandboxConfig};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Simulates Sber, OdnaKassa, the catalog and the recommendations. Port 0 is any free port.
-#[derive(Debug, Parser)]
-#[command(name = "partner-sandbox")]
+/// What does not depend on who the partners are.
+#[derive(Debug, Args)]
 struct Options {
     /// Where all listeners are bound; 0.0.0.0 in a container
     #[arg(long, default_value = "127.0.0.1", env = "SANDBOX_ADDR_HOST")]
     addr_host: IpAddr,
-    #[arg(long, default_value_t = 9101, env = "SANDBOX_SBER_PORT")]
-    sber_port: u16,
-    #[arg(long, default_value_t = 9102, env = "SANDBOX_ODNAKASSA_PORT")]
-    odnakassa_port: u16,
-    #[arg(long, default_value_t = 9103, env = "SANDBOX_CATALOG_PORT")]
-    catalog_port: u16,
-    #[arg(long, default_value_t = 9104, env = "SANDBOX_RECOMMENDATIONS_PORT")]
-    recommendations_port: u16,
     /// Control API and payment pages
-    #[arg(long, default_value_t = 9100, env = "SANDBOX_CONTROL_PORT")]
+    #[arg(long, default_value_t = Ports::USUAL_CONTROL, env = "SANDBOX_CONTROL_PORT")]
     control_port: u16,
     /// How a browser reaches the control port, for the payment pages; else the bound address
     #[arg(long, env = "SANDBOX_PUBLIC_URL")]
@@ -33,39 +23,6 @@ struct Options {
     /// Base URL of the service that gets the callbacks
     #[arg(long, default_value = "http://127.0.0.1:8080", env = "SANDBOX_CALLBACK_URL")]
     callback_url: String,
-    #[arg(long, default_value = "sandbox-api", env = "SANDBOX_SBER_USERNAME")]
-    sber_username: String,
-    #[arg(long, default_value = "sandbox", env = "SANDBOX_SBER_PASSWORD", hide_env_values = true)]
-    sber_password: String,
-    #[arg(
-        long,
-        default_value = "sandbox-token",
-        env = "SANDBOX_SBER_TOKEN",
-        hide_env_values = true
-    )]
-    sber_token: String,
-    /// Signs Sber's classic callbacks; empty leaves them unsigned
-    #[arg(
-        long,
-        default_value = "sandbox-callback-secret",
-        env = "SANDBOX_SBER_CALLBACK_SECRET",
-        hide_env_values = true
-    )]
-    sber_callback_secret: String,
-    #[arg(
-        long,
-        default_value = "sandbox-key",
-        env = "SANDBOX_ODNAKASSA_API_KEY",
-        hide_env_values = true
-    )]
-    odnakassa_api_key: String,
-    #[arg(
-        long,
-        default_value = "sandbox-webhook-secret",
-        env = "SANDBOX_ODNAKASSA_WEBHOOK_SECRET",
-        hide_env_values = true
-    )]
-    odnakassa_webhook_secret: String,
     /// Multiplies the waits between callback retries: 0.01 makes ten minutes six seconds
     #[arg(long, default_value_t = 0.01, env = "SANDBOX_TIME_SCALE")]
     time_scale: f64,
@@ -74,41 +31,64 @@ struct Options {
     deterministic_seed: Option<u64>,
 }
 
-impl From<Options> for SandboxConfig {
-    fn from(options: Options) -> Self {
-        Self {
-            host: options.addr_host,
-            ports: Ports {
-                sber: options.sber_port,
-                odnakassa: options.odnakassa_port,
-                catalog: options.catalog_port,
-                recommendations: options.recommendations_port,
-                control: options.control_port,
-            },
-            public_url: options.public_url,
-            callback_url: Some(options.callback_url).filter(|url| !url.is_empty()),
-            sber: SberCredentials {
-                user_name: options.sber_username,
-                password: options.sber_password,
-                token: options.sber_token,
-                callback_secret: Some(options.sber_callback_secret)
-                    .filter(|secret| !secret.is_empty()),
-            },
-            odnakassa: OdnakassaCredentials {
-                api_key: options.odnakassa_api_key,
-                webhook_secret: options.odnakassa_webhook_secret,
-            },
-            time_scale: options.time_scale,
-            seed: options.deterministic_seed,
+fn port_flag(partner: PartnerName) -> String {
+    format!("{}-port", partner.as_str())
+}
+
+fn credential_flag(partner: PartnerName, credential: &str) -> String {
+    format!("{}-{credential}", partner.as_str())
+}
+
+/// `--sber-port` is also `SANDBOX_SBER_PORT`.
+fn flag(name: String) -> Arg {
+    let variable = format!("SANDBOX_{}", name.to_uppercase().replace('-', "_"));
+    Arg::new(name.clone()).long(name).env(variable)
+}
+
+fn command() -> Command {
+    let about = "Simulates the payment systems, the catalog and the recommendations; port 0 is any free port";
+    let mut command = Options::augment_args(Command::new("partner-sandbox")).about(about);
+    for partner in PartnerName::ALL {
+        let port = flag(port_flag(partner)).value_parser(clap::value_parser!(u16));
+        command = command.arg(port.default_value(partner.usual_port().to_string()));
+        for credential in partner.credentials() {
+            let secret = flag(credential_flag(partner, credential.name)).hide_env_values(true);
+            command = command.arg(secret.default_value(credential.default));
         }
     }
+    command
+}
+
+fn config(matches: &ArgMatches) -> Result<SandboxConfig, clap::Error> {
+    let options = Options::from_arg_matches(matches)?;
+    let port = |partner| (partner, matches.get_one(&port_flag(partner)).copied().unwrap_or(0));
+    let mut credentials = BTreeMap::new();
+    for partner in PartnerName::ALL {
+        for credential in partner.credentials() {
+            let given = matches.get_one::<String>(&credential_flag(partner, credential.name));
+            credentials.extend(given.map(|given| ((partner, credential.name), given.clone())));
+        }
+    }
+    Ok(SandboxConfig {
+        host: options.addr_host,
+        ports: Ports {
+            control: options.control_port,
+            partners: PartnerName::ALL.into_iter().map(port).collect(),
+        },
+        public_url: options.public_url,
+        callback_url: Some(options.callback_url).filter(|url| !url.is_empty()),
+        credentials,
+        time_scale: options.time_scale,
+        seed: options.deterministic_seed,
+    })
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let sandbox = Sandbox::start(Options::parse().into()).await?;
+    let config = config(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    let sandbox = Sandbox::start(config).await?;
     announce(&sandbox)?;
     tokio::select! {
         _ = terminate.recv() => {}
@@ -121,11 +101,12 @@ async fn main() -> anyhow::Result<()> {
 /// In the form of the service's own environment.
 fn announce(sandbox: &Sandbox) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "SBER_BASE_URL={}  # SBER_PROTOCOL=classic", sandbox.sber_base_url())?;
+    for (name, value) in sandbox.service_env() {
+        if name.ends_with("_BASE_URL") {
+            writeln!(out, "{name}={value}")?;
+        }
+    }
     writeln!(out, "SBER_BASE_URL={}  # SBER_PROTOCOL=json", sandbox.sber_json_base_url())?;
-    writeln!(out, "ODNAKASSA_BASE_URL={}", sandbox.odnakassa_base_url())?;
-    writeln!(out, "CATALOG_BASE_URL={}", sandbox.catalog_base_url())?;
-    writeln!(out, "RECOMMENDATIONS_BASE_URL={}", sandbox.recommendations_base_url())?;
     writeln!(out, "control: {}/control", sandbox.control_url())?;
     writeln!(out, "payment pages: {}/pay/…", sandbox.public_url())?;
     out.flush()

@@ -4,16 +4,12 @@ use crate::sandbox::{Ports, Sandbox, SandboxConfig};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-/// Where the simulated partners listen if nobody else does; the README's examples name them.
-const PORTS: Ports =
-    Ports { control: 9100, sber: 9101, odnakassa: 9102, catalog: 9103, recommendations: 9104 };
-
 /// Starts the partners on their usual ports, or on any free ones.
 ///
 /// # Errors
 /// No port can be bound.
 pub async fn start() -> io::Result<Sandbox> {
-    let usual = SandboxConfig { ports: PORTS, ..SandboxConfig::default() };
+    let usual = SandboxConfig { ports: Ports::usual(), ..SandboxConfig::default() };
     match Sandbox::start(usual).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             Sandbox::start(SandboxConfig::default()).await
@@ -24,13 +20,12 @@ pub async fn start() -> io::Result<Sandbox> {
 
 /// The variables that lead to the simulated partners, in the protocol of Sber that was asked for.
 pub fn variables(sandbox: &Sandbox, json: bool) -> Vec<(String, String)> {
-    let variables = sandbox.service_env().into_iter();
-    let protocol = variables.map(|(name, value)| match name {
-        "SBER_PROTOCOL" if json => (name, "json".to_owned()),
-        "SBER_BASE_URL" if json => (name, sandbox.sber_json_base_url()),
-        _ => (name, value),
-    });
-    protocol.map(|(name, value)| (name.to_owned(), value)).collect()
+    let mut variables = sandbox.service_env();
+    if json {
+        let base_url = variables.iter_mut().find(|(name, _)| name == "SBER_BASE_URL");
+        base_url.into_iter().for_each(|(_, value)| *value = sandbox.sber_json_base_url());
+    }
+    variables
 }
 
 /// Prints the addresses and a session to paste.

@@ -1,5 +1,5 @@
 //! A payment partner without its protocol: the ledger behind its lock, the callbacks, and what a
-//! payer or the bank itself can do to an order. Sber and OdnaKassa are two wordings of this.
+//! payer or the bank itself can do to an order. Each payment system is a wording of this.
 
 use std::sync::{Arc, Mutex};
 
@@ -135,8 +135,8 @@ impl Bank {
         orders.into_iter().map(with_calls).collect()
     }
 
-    pub async fn reset(&self) {
-        self.door.reset().await;
+    /// The door is its own.
+    pub fn reset(&self) {
         self.callbacks.reset();
         locked(&self.ledger).reset();
     }

@@ -9,7 +9,6 @@ use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::response::Response;
 use futures_util::future;
 use http::request::Parts;
-use serde::{Deserialize, Serialize};
 
 use super::calls::{CallLog, CommitNote, Outcome};
 use super::fault::{Answer, Then};
@@ -17,27 +16,6 @@ use super::faults::Faults;
 use super::gate::{Connection, Gate};
 use super::modes::Mode;
 use super::reply::Reply;
-
-/// The four, as URLs and the ledger write them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PartnerName {
-    Sber,
-    Odnakassa,
-    Catalog,
-    Recommendations,
-}
-
-impl PartnerName {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Sber => "sber",
-            Self::Odnakassa => "odnakassa",
-            Self::Catalog => "catalog",
-            Self::Recommendations => "recommendations",
-        }
-    }
-}
 
 /// What all partners have: an entrance, faults, a book of calls.
 #[derive(Debug)]

@@ -7,11 +7,13 @@ use serde::Serialize;
 use super::fault::{Fault, Then};
 use super::locked;
 use super::modes::Mode;
+use super::partners::Refusal;
 
 /// The scripts of one partner, and its mode.
 #[derive(Debug)]
 pub struct Faults {
     seed: Option<u64>,
+    refusal: Refusal,
     inner: Mutex<Inner>,
 }
 
@@ -42,8 +44,8 @@ impl Inner {
 }
 
 impl Faults {
-    pub fn new(seed: Option<u64>) -> Self {
-        Self { seed, inner: Mutex::new(Inner::new(seed)) }
+    pub fn new(seed: Option<u64>, refusal: Refusal) -> Self {
+        Self { seed, refusal, inner: Mutex::new(Inner::new(seed)) }
     }
 
     /// No scripts, no mood, and the dice as at the start.
@@ -90,7 +92,7 @@ impl Faults {
             .scripts
             .iter_mut()
             .find_map(|script| script.fires(operation, number, &mut inner.dice));
-        fired.unwrap_or_else(|| inner.mode.fault_of(operation))
+        fired.unwrap_or_else(|| inner.mode.fault_of(operation, self.refusal))
     }
 }
 
@@ -122,9 +124,10 @@ impl Script {
 mod tests {
     use super::*;
     use crate::sandbox::fault::Answer;
+    use crate::sandbox::modes::bad_request;
 
     fn script(json: &str) -> Faults {
-        let faults = Faults::new(Some(7));
+        let faults = Faults::new(Some(7), bad_request);
         faults.add(serde_json::from_str(json).expect("a fault"));
         faults
     }

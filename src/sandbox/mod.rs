@@ -1,5 +1,5 @@
-//! The simulated partners: Sber, OdnaKassa, the catalog and the recommendations, each on a port of
-//! its own, with a fifth for the control API and the payment pages.
+//! The simulated partners: the payment systems, the catalog and the recommendations, each on a port of
+//! its own, with another for the control API and the payment pages.
 //!
 //! It is the second implementation of the partners' protocols, written from the same page as the
 //! service's adapters and sharing no code with them: an error in one is found by the other.
@@ -19,6 +19,7 @@ mod modes;
 mod odnakassa;
 mod order;
 mod order_view;
+mod partners;
 mod pay_page;
 mod recommendations;
 mod reply;
@@ -36,16 +37,16 @@ use tokio::task::JoinHandle;
 pub use self::bank::{Deed, DeedError, LedgerEntry};
 pub use self::callbacks::{CallbackRecord, Policy as CallbackPolicy, ReleaseOrder};
 pub use self::calls::{CallRecord, CallTotals, NumberCalls, Outcome};
-pub use self::door::PartnerName;
 pub use self::fault::{Answer, ErrorCodeShape, Fault, OrderEffects, Then, When};
 pub use self::modes::{Mode, Mood};
 pub use self::order::{Change, Protocol, Refund, State};
 pub use self::order_view::OrderView;
-pub use self::settings::{OdnakassaCredentials, Ports, SandboxConfig, SberCredentials};
+pub use self::partners::{Credential, Operations, PartnerName};
+pub use self::settings::{Ports, SandboxConfig};
 
 use self::gate::Gate;
 use self::wiring::url_of;
-use self::world::{PARTNERS, World};
+use self::world::World;
 
 /// Running partners. They stop when this is dropped; [`Sandbox::stop`] waits for it.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Binds the five listeners and serves them until stopped.
+    /// Binds all listeners and serves them until stopped.
     ///
     /// # Errors
     /// A port that cannot be bound; a machine without certificate authorities, which the client of
@@ -72,9 +73,10 @@ impl Sandbox {
         })
     }
 
-    /// `SBER_BASE_URL` for `SBER_PROTOCOL=classic`.
-    pub fn sber_base_url(&self) -> String {
-        format!("{}{}", self.host_url(PartnerName::Sber), sber::CLASSIC_PATH)
+    /// `SBER_BASE_URL`, `CATALOG_BASE_URL` and so on; Sber's is that of `SBER_PROTOCOL=classic`.
+    pub fn base_url(&self, partner: PartnerName) -> String {
+        let path = partner.payment().map_or("", |system| system.path);
+        format!("{}{path}", self.host_url(partner))
     }
 
     /// `SBER_BASE_URL` for `SBER_PROTOCOL=json`.
@@ -82,39 +84,20 @@ impl Sandbox {
         format!("{}{}", self.host_url(PartnerName::Sber), sber::JSON_PATH)
     }
 
-    /// `ODNAKASSA_BASE_URL`; the protocol's paths begin with `/v1`.
-    pub fn odnakassa_base_url(&self) -> String {
-        self.host_url(PartnerName::Odnakassa)
-    }
-
-    /// `CATALOG_BASE_URL`.
-    pub fn catalog_base_url(&self) -> String {
-        self.host_url(PartnerName::Catalog)
-    }
-
-    /// `RECOMMENDATIONS_BASE_URL`.
-    pub fn recommendations_base_url(&self) -> String {
-        self.host_url(PartnerName::Recommendations)
-    }
-
-    /// All that the order service's environment has to say about its partners, in the classic
-    /// protocol of Sber.
-    pub fn service_env(&self) -> Vec<(&'static str, String)> {
-        let sber = &self.world.sber.credentials;
-        let odnakassa = &self.world.odnakassa.credentials;
-        let mut env = vec![
-            ("SBER_PROTOCOL", "classic".to_owned()),
-            ("SBER_BASE_URL", self.sber_base_url()),
-            ("SBER_USERNAME", sber.user_name.clone()),
-            ("SBER_PASSWORD", sber.password.clone()),
-            ("ODNAKASSA_BASE_URL", self.odnakassa_base_url()),
-            ("ODNAKASSA_API_KEY", odnakassa.api_key.clone()),
-            ("ODNAKASSA_WEBHOOK_SECRET", odnakassa.webhook_secret.clone()),
-            ("CATALOG_BASE_URL", self.catalog_base_url()),
-            ("RECOMMENDATIONS_BASE_URL", self.recommendations_base_url()),
-        ];
-        env.extend(sber.callback_secret.clone().map(|secret| ("SBER_CALLBACK_SECRET", secret)));
-        env
+    /// All that the order service's environment has to say about its partners.
+    pub fn service_env(&self) -> Vec<(String, String)> {
+        let base_urls = PartnerName::ALL.map(|partner| {
+            let name = format!("{}_BASE_URL", partner.as_str().to_uppercase());
+            (name, self.base_url(partner))
+        });
+        let known = PartnerName::ALL.into_iter().flat_map(|partner| {
+            let credentials = &self.world.credentials[&partner];
+            partner.credentials().iter().filter_map(|credential| {
+                let value = credentials.get(credential.name);
+                Some((credential.variable?.to_owned(), value.to_owned()))
+            })
+        });
+        base_urls.into_iter().chain(known.filter(|(_, value)| !value.is_empty())).collect()
     }
 
     /// Where `/control` is.
@@ -222,7 +205,7 @@ impl Sandbox {
     fn shut(&self) {
         self.tasks.iter().for_each(JoinHandle::abort);
         self.control.cut_all();
-        for partner in PARTNERS {
+        for partner in PartnerName::ALL {
             self.world.door(partner).gate.cut_all();
         }
         for bank in self.world.banks() {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::{Answer, Then};
 use super::gate::Entrance;
+use super::partners::Refusal;
 
 /// A mood and its figures.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -79,7 +80,7 @@ impl Mode {
     }
 
     /// What this mood does to a call of that operation.
-    pub fn fault_of(&self, operation: &'static str) -> Then {
+    pub fn fault_of(&self, operation: &'static str, refusal: Refusal) -> Then {
         let unheard = |answer| Then { commit: false, answer, ..Then::default() };
         match self.mode {
             Mood::Ok | Mood::Down | Mood::Reset | Mood::Stall => Then::default(),
@@ -89,18 +90,15 @@ impl Mode {
             Mood::Slow => Then { delay_before_ms: self.delay_ms, ..Then::default() },
             Mood::Error500 => unheard(http(500, None)),
             Mood::Throttle if operation != "health" => unheard(http(429, Some(self.retry_after))),
-            Mood::Reject => match operation {
-                "register.do" | "registerPreAuth.do" => unheard(Answer::ErrorCode(self.code)),
-                "create" => unheard(Answer::Json {
-                    status: 400,
-                    body: serde_json::json!({"error": {"code": "invalid_request", "message": "refused by the sandbox", "request_id": "-"}}),
-                }),
-                "product" | "recommendations" => unheard(http(400, None)),
-                _ => Then::default(),
-            },
+            Mood::Reject => refusal(self, operation).map_or_else(Then::default, unheard),
             Mood::Throttle => Then::default(),
         }
     }
+}
+
+/// How the partners that only answer questions refuse one.
+pub fn bad_request(_: &Mode, operation: &'static str) -> Option<Answer> {
+    matches!(operation, "product" | "recommendations").then(|| http(400, None))
 }
 
 fn http(status: u16, retry_after: Option<u64>) -> Answer {

@@ -1,5 +1,5 @@
 //! One order at a payment partner, as the bank itself knows it, and what may happen to it.
-//! Both partners keep this record; each words it in its own protocol.
+//! All payment systems keep this record; each words it in its own protocol.
 
 use serde::Serialize;
 
@@ -9,14 +9,9 @@ use super::fault::OrderEffects;
 /// A payer may fail so often before the bank closes the order.
 const PAYMENT_ATTEMPTS: u8 = 3;
 
-/// Which protocol registered the order; callbacks are worded in the same.
+/// Which protocol registered the order, in its partner's word; callbacks are worded in the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    SberClassic,
-    SberJson,
-    Odnakassa,
-}
+pub struct Protocol(pub(super) &'static str);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

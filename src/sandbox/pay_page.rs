@@ -11,10 +11,9 @@ use http::{HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::bank::{Bank, Deed};
-use super::callbacks::encoded;
-use super::door::PartnerName;
-use super::order::{Order, Protocol, State as OrderState};
+use super::bank::Deed;
+use super::order::{Order, State as OrderState};
+use super::partners::{PartnerName, PaymentPartner};
 use super::world::World;
 
 pub fn router(world: Arc<World>) -> Router {
@@ -30,8 +29,9 @@ async fn show(
     State(world): State<Arc<World>>,
     Path((partner, id)): Path<(PartnerName, String)>,
 ) -> Response {
-    let page =
-        world.bank(partner).and_then(|bank| bank.view_by_id(&id, |order| page(partner, order)));
+    let payment = world.payments.get(&partner);
+    let page = payment
+        .and_then(|payment| payment.bank().view_by_id(&id, |order| page(payment.as_ref(), order)));
     match page {
         Some(page) => ([(CACHE_CONTROL, "no-store")], Html(page)).into_response(),
         None => not_found(),
@@ -43,39 +43,31 @@ async fn press(
     Path((partner, id)): Path<(PartnerName, String)>,
     Form(button): Form<Button>,
 ) -> Response {
-    let Some(bank) = world.bank(partner) else { return not_found() };
+    let Some(payment) = world.payments.get(&partner) else { return not_found() };
     if !matches!(button.action, Deed::Pay | Deed::Decline | Deed::FailAttempt) {
         return (StatusCode::BAD_REQUEST, Json(json!({"error": "a payer cannot do that"})))
             .into_response();
     }
     // A second press changes nothing and leads to the same place.
-    let _pressed_before = bank.act_by_id(&id, button.action);
-    next_stop(bank, &id).unwrap_or_else(not_found)
+    let _pressed_before = payment.bank().act_by_id(&id, button.action);
+    next_stop(payment.as_ref(), &id).unwrap_or_else(not_found)
 }
 
 /// An order that is still open shows its page again; otherwise the payer goes back to the shop.
-fn next_stop(bank: &Bank, id: &str) -> Option<Response> {
-    let location = bank.view_by_id(id, |order| match order.state {
+fn next_stop(payment: &dyn PaymentPartner, id: &str) -> Option<Response> {
+    let location = payment.bank().view_by_id(id, |order| match order.state {
         OrderState::Created => String::new(),
-        OrderState::Held | OrderState::Paid => back(order, &order.asked.return_url),
+        OrderState::Held | OrderState::Paid => payment.way_back(order, &order.asked.return_url),
         OrderState::Declined
         | OrderState::Expired
         | OrderState::Cancelled
         | OrderState::Reversed => {
-            back(order, order.asked.fail_url.as_ref().unwrap_or(&order.asked.return_url))
+            let url = order.asked.fail_url.as_ref().unwrap_or(&order.asked.return_url);
+            payment.way_back(order, url)
         }
     })?;
     let location = HeaderValue::from_str(&location).ok()?;
     Some((StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response())
-}
-
-/// The classic generation appends its order id; the others promise nothing.
-fn back(order: &Order, url: &str) -> String {
-    if order.asked.protocol != Protocol::SberClassic {
-        return url.to_owned();
-    }
-    let separator = if url.contains('?') { '&' } else { '?' };
-    format!("{url}{separator}orderId={}", encoded(&order.id))
 }
 
 fn not_found() -> Response {
@@ -86,11 +78,8 @@ fn not_found() -> Response {
         .into_response()
 }
 
-fn page(partner: PartnerName, order: &Order) -> String {
-    let bank = match partner {
-        PartnerName::Sber => "Сбер",
-        PartnerName::Odnakassa | PartnerName::Catalog | PartnerName::Recommendations => "OdnaKassa",
-    };
+fn page(payment: &dyn PaymentPartner, order: &Order) -> String {
+    let bank = payment.title();
     let (number, description) = (escaped(&order.asked.number), escaped(&order.asked.description));
     let (rubles, kopecks) = (order.amount / 100, order.amount % 100);
     let state = match order.state {
@@ -102,7 +91,8 @@ fn page(partner: PartnerName, order: &Order) -> String {
         OrderState::Cancelled => "отменён / cancelled",
         OrderState::Reversed => "возвращён / reversed",
     };
-    let buttons = if order.state == OrderState::Created { buttons(partner) } else { String::new() };
+    let open = order.state == OrderState::Created;
+    let buttons = if open { buttons(payment.knows_attempts()) } else { String::new() };
     format!(
         r#"<!doctype html>
 <html lang="ru"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -123,8 +113,8 @@ button{{font:inherit;padding:.5rem 1.5rem;margin:1rem .5rem 0 0}} small{{color:#
     )
 }
 
-fn buttons(partner: PartnerName) -> String {
-    let attempt = if partner == PartnerName::Sber {
+fn buttons(knows_attempts: bool) -> String {
+    let attempt = if knows_attempts {
         "<button name=\"action\" value=\"fail_attempt\">Неудачная попытка / Fail one attempt</button>\n"
     } else {
         ""

@@ -1,11 +1,14 @@
 //! What a sandbox is started with. The defaults are public knowledge: they open nothing but a simulation.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+
+use super::partners::{Credentials, PartnerName};
 
 /// Everything that [`Sandbox::start`](super::Sandbox::start) needs.
 #[derive(Debug, Clone)]
 pub struct SandboxConfig {
-    /// Where all five listeners are bound.
+    /// Where all listeners are bound.
     pub host: IpAddr,
     pub ports: Ports,
     /// How a browser reaches the control listener, with its payment pages; without it, the bound address.
@@ -13,38 +16,12 @@ pub struct SandboxConfig {
     /// Base URL of the service that wants callbacks; can be set later, see
     /// [`Sandbox::set_callback_url`](super::Sandbox::set_callback_url).
     pub callback_url: Option<String>,
-    pub sber: SberCredentials,
-    pub odnakassa: OdnakassaCredentials,
+    /// Others than the defaults. An empty one is none: callbacks are unsigned without their secret.
+    pub credentials: BTreeMap<(PartnerName, &'static str), String>,
     /// The documented waits between callback retries are multiplied by this: 0.001 makes ten minutes 0.6 s.
     pub time_scale: f64,
     /// Makes order ids and the dice of probable faults the same in every run.
     pub seed: Option<u64>,
-}
-
-/// 0 = any free port.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Ports {
-    pub sber: u16,
-    pub odnakassa: u16,
-    pub catalog: u16,
-    pub recommendations: u16,
-    pub control: u16,
-}
-
-#[derive(Debug, Clone)]
-pub struct SberCredentials {
-    pub user_name: String,
-    pub password: String,
-    /// Replaces the pair in the classic generation.
-    pub token: String,
-    /// Signs classic callbacks; `None` leaves them unsigned.
-    pub callback_secret: Option<String>,
-}
-
-#[derive(Debug, Clone)]
-pub struct OdnakassaCredentials {
-    pub api_key: String,
-    pub webhook_secret: String,
 }
 
 impl Default for SandboxConfig {
@@ -54,27 +31,40 @@ impl Default for SandboxConfig {
             ports: Ports::default(),
             public_url: None,
             callback_url: None,
-            sber: SberCredentials::default(),
-            odnakassa: OdnakassaCredentials::default(),
+            credentials: BTreeMap::new(),
             time_scale: 0.01,
             seed: None,
         }
     }
 }
 
-impl Default for SberCredentials {
-    fn default() -> Self {
-        Self {
-            user_name: "sandbox-api".into(),
-            password: "sandbox".into(),
-            token: "sandbox-token".into(),
-            callback_secret: Some("sandbox-callback-secret".into()),
-        }
+impl SandboxConfig {
+    pub(super) fn credentials_of(&self, partner: PartnerName) -> Credentials {
+        let one = |credential: &super::partners::Credential| {
+            let own = self.credentials.get(&(partner, credential.name)).cloned();
+            (credential.name, own.unwrap_or_else(|| credential.default.to_owned()))
+        };
+        Credentials(partner.credentials().iter().map(one).collect())
     }
 }
 
-impl Default for OdnakassaCredentials {
-    fn default() -> Self {
-        Self { api_key: "sandbox-key".into(), webhook_secret: "sandbox-webhook-secret".into() }
+/// Where each listener is bound: on any free port, unless it is said.
+#[derive(Debug, Clone, Default)]
+pub struct Ports {
+    pub control: u16,
+    pub partners: BTreeMap<PartnerName, u16>,
+}
+
+impl Ports {
+    pub const USUAL_CONTROL: u16 = 9100;
+
+    /// Those that the manual's examples name.
+    pub fn usual() -> Self {
+        let partners = PartnerName::ALL.map(|partner| (partner, partner.usual_port()));
+        Self { control: Self::USUAL_CONTROL, partners: partners.into() }
+    }
+
+    pub(super) fn of(&self, partner: PartnerName) -> u16 {
+        self.partners.get(&partner).copied().unwrap_or(0)
     }
 }

@@ -1,5 +1,6 @@
 //! How the parts of the sandbox are put together, and what keeps them running.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -9,17 +10,17 @@ use axum::Router;
 use tokio::task::JoinHandle;
 
 use super::bank::Bank;
-use super::callbacks::{self, Callbacks};
+use super::callbacks::{self, Callbacks, Post};
 use super::calls::CallLog;
 use super::catalog::{self, Catalog};
 use super::clock::Clock;
 use super::door::Door;
 use super::faults::Faults;
 use super::gate::{Connection, Gate, GatedListener};
-use super::ledger::{Ledger, Voice};
-use super::odnakassa::{self, Odnakassa};
+use super::ledger::Ledger;
+use super::modes;
+use super::partners::{PartnerName, PaymentPartner, PaymentSystem, Refusal};
 use super::recommendations::{self, Recommendations};
-use super::sber::{self, Sber};
 use super::settings::SandboxConfig;
 use super::world::World;
 use super::{control, pay_page};
@@ -39,37 +40,33 @@ pub struct Wired {
 pub fn wire(config: SandboxConfig) -> io::Result<Wired> {
     let bind = |port| Gate::bind(SocketAddr::new(config.host, port));
     let (control_gate, control_listener) = bind(config.ports.control)?;
-    let (sber_gate, sber_listener) = bind(config.ports.sber)?;
-    let (odnakassa_gate, odnakassa_listener) = bind(config.ports.odnakassa)?;
-    let (catalog_gate, catalog_listener) = bind(config.ports.catalog)?;
-    let (recommendations_gate, recommendations_listener) = bind(config.ports.recommendations)?;
-
+    let (mut gates, mut listeners) = (BTreeMap::new(), Vec::new());
+    for partner in PartnerName::ALL {
+        let (gate, listener) = bind(config.ports.of(partner))?;
+        gates.insert(partner, gate);
+        listeners.push((partner, listener));
+    }
     let public_url = config.public_url.clone().unwrap_or_else(|| url_of(control_gate.address()));
     let public_url = public_url.trim_end_matches('/').to_owned();
     let client = callbacks::client().map_err(io::Error::other)?;
     let builder = Builder { clock: Clock::default(), client, config };
-    let recommendations_door = builder.door(recommendations_gate);
-    let world = Arc::new(World {
-        clock: builder.clock.clone(),
-        sber: builder.sber(sber_gate, &public_url),
-        odnakassa: builder.odnakassa(odnakassa_gate, &public_url),
-        catalog: Arc::new(Catalog::new(builder.door(catalog_gate))),
-        recommendations: Arc::new(Recommendations::new(recommendations_door)),
-    });
+    let world = Arc::new(builder.world(gates, &public_url));
+    let mut tasks = vec![tokio::spawn(tick(Arc::clone(&world)))];
+    for (partner, listener) in listeners {
+        tasks.push(serve(listener, router(&world, partner)));
+    }
     let for_people =
         control::router(Arc::clone(&world)).merge(pay_page::router(Arc::clone(&world)));
-    let tasks = vec![
-        serve(sber_listener, sber::router(Arc::clone(&world.sber))),
-        serve(odnakassa_listener, odnakassa::router(Arc::clone(&world.odnakassa))),
-        serve(catalog_listener, catalog::router(Arc::clone(&world.catalog))),
-        serve(
-            recommendations_listener,
-            recommendations::router(Arc::clone(&world.recommendations)),
-        ),
-        serve(control_listener, for_people),
-        tokio::spawn(tick(Arc::clone(&world))),
-    ];
+    tasks.push(serve(control_listener, for_people));
     Ok(Wired { world, control: control_gate, public_url, tasks })
+}
+
+fn router(world: &World, partner: PartnerName) -> Router {
+    match world.payments.get(&partner) {
+        Some(payment) => Arc::clone(payment).router(),
+        None if partner == PartnerName::Catalog => catalog::router(Arc::clone(&world.catalog)),
+        None => recommendations::router(Arc::clone(&world.recommendations)),
+    }
 }
 
 struct Builder {
@@ -79,37 +76,51 @@ struct Builder {
 }
 
 impl Builder {
-    fn door(&self, gate: Arc<Gate>) -> Arc<Door> {
+    fn world(&self, gates: BTreeMap<PartnerName, Arc<Gate>>, public_url: &str) -> World {
+        let doors: BTreeMap<_, _> =
+            gates.into_iter().map(|(partner, gate)| (partner, self.door(partner, gate))).collect();
+        let door = |partner| Arc::clone(&doors[&partner]);
+        let payments = PartnerName::payment_systems().filter_map(|partner| {
+            Some((partner, self.payment(partner, partner.payment()?, door(partner), public_url)))
+        });
+        let credentials =
+            PartnerName::ALL.map(|partner| (partner, self.config.credentials_of(partner)));
+        World {
+            clock: self.clock.clone(),
+            payments: payments.collect(),
+            credentials: credentials.into(),
+            catalog: Arc::new(Catalog::new(door(PartnerName::Catalog))),
+            recommendations: Arc::new(Recommendations::new(door(PartnerName::Recommendations))),
+            doors,
+        }
+    }
+
+    fn door(&self, partner: PartnerName, gate: Arc<Gate>) -> Arc<Door> {
         let calls = Arc::new(CallLog::new(self.clock.clone()));
-        Arc::new(Door { gate, faults: Faults::new(self.config.seed), calls })
+        let refusal =
+            partner.payment().map_or(modes::bad_request as Refusal, |system| system.refusal);
+        Arc::new(Door { gate, faults: Faults::new(self.config.seed, refusal), calls })
     }
 
-    fn bank(
+    fn payment(
         &self,
+        partner: PartnerName,
+        system: &PaymentSystem,
         door: Arc<Door>,
-        voice: Voice,
-        id_prefix: Option<&'static str>,
-        secret: Option<String>,
-    ) -> Arc<Bank> {
-        let target = self.config.callback_url.clone();
-        let callbacks =
-            Arc::new(Callbacks::new(self.client.clone(), secret, target, self.config.time_scale));
-        let ledger = Ledger::new(voice, id_prefix, self.config.seed);
-        Arc::new(Bank::new(door, callbacks, self.clock.clone(), ledger))
-    }
-
-    fn sber(&self, gate: Arc<Gate>, public_url: &str) -> Arc<Sber> {
-        let credentials = self.config.sber.clone();
-        let secret = credentials.callback_secret.clone();
-        let bank = self.bank(self.door(gate), sber::voice, None, secret);
-        Arc::new(Sber { bank, credentials, public_url: public_url.to_owned() })
-    }
-
-    fn odnakassa(&self, gate: Arc<Gate>, public_url: &str) -> Arc<Odnakassa> {
-        let credentials = self.config.odnakassa.clone();
-        let secret = Some(credentials.webhook_secret.clone());
-        let bank = self.bank(self.door(gate), odnakassa::voice, Some("pay_"), secret);
-        Arc::new(Odnakassa { bank, credentials, public_url: public_url.to_owned() })
+        public_url: &str,
+    ) -> Arc<dyn PaymentPartner> {
+        let credentials = self.config.credentials_of(partner);
+        let secret = Some(credentials.get(system.signs_with)).filter(|secret| !secret.is_empty());
+        let callbacks = Callbacks::new(Post {
+            client: self.client.clone(),
+            path: format!("/v1/webhooks/{}", partner.as_str()),
+            secret: secret.map(str::to_owned),
+            target: self.config.callback_url.clone(),
+            time_scale: self.config.time_scale,
+        });
+        let ledger = Ledger::new(system.voice, system.id_prefix, self.config.seed);
+        let bank = Bank::new(door, Arc::new(callbacks), self.clock.clone(), ledger);
+        (system.open)(Arc::new(bank), credentials, public_url.to_owned())
     }
 }
 
@@ -125,7 +136,7 @@ async fn tick(world: Arc<World>) {
     let mut ticks = tokio::time::interval(TICK);
     loop {
         ticks.tick().await;
-        world.banks().into_iter().for_each(|bank| bank.work_off());
+        world.banks().for_each(|bank| bank.work_off());
     }
 }
 

@@ -1,5 +1,6 @@
-//! The four partners together, and the clock they share.
+//! The partners together, and the clock they share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -7,57 +8,47 @@ use serde_json::{Value, json};
 use super::bank::Bank;
 use super::catalog::Catalog;
 use super::clock::{Clock, rfc3339};
-use super::door::{Door, PartnerName};
-use super::odnakassa::Odnakassa;
+use super::door::Door;
+use super::partners::{Credentials, PartnerName, PaymentPartner};
 use super::recommendations::Recommendations;
-use super::sber::Sber;
 
 #[derive(Debug)]
 pub struct World {
     pub clock: Clock,
-    pub sber: Arc<Sber>,
-    pub odnakassa: Arc<Odnakassa>,
+    pub doors: BTreeMap<PartnerName, Arc<Door>>,
+    /// Only these have orders.
+    pub payments: BTreeMap<PartnerName, Arc<dyn PaymentPartner>>,
+    pub credentials: BTreeMap<PartnerName, Credentials>,
     pub catalog: Arc<Catalog>,
     pub recommendations: Arc<Recommendations>,
 }
 
-pub const PARTNERS: [PartnerName; 4] =
-    [PartnerName::Sber, PartnerName::Odnakassa, PartnerName::Catalog, PartnerName::Recommendations];
-
 impl World {
     pub fn door(&self, partner: PartnerName) -> &Arc<Door> {
-        match partner {
-            PartnerName::Sber => &self.sber.bank.door,
-            PartnerName::Odnakassa => &self.odnakassa.bank.door,
-            PartnerName::Catalog => &self.catalog.door,
-            PartnerName::Recommendations => &self.recommendations.door,
-        }
+        &self.doors[&partner]
     }
 
-    /// Only the payment partners have orders.
     pub fn bank(&self, partner: PartnerName) -> Option<&Arc<Bank>> {
-        match partner {
-            PartnerName::Sber => Some(&self.sber.bank),
-            PartnerName::Odnakassa => Some(&self.odnakassa.bank),
-            PartnerName::Catalog | PartnerName::Recommendations => None,
-        }
+        self.payments.get(&partner).map(|payment| payment.bank())
     }
 
-    pub fn banks(&self) -> [&Arc<Bank>; 2] {
-        [&self.sber.bank, &self.odnakassa.bank]
+    pub fn banks(&self) -> impl Iterator<Item = &Arc<Bank>> {
+        self.payments.values().map(|payment| payment.bank())
     }
 
     pub async fn reset(&self, partner: PartnerName) {
-        match partner {
-            PartnerName::Sber => self.sber.bank.reset().await,
-            PartnerName::Odnakassa => self.odnakassa.bank.reset().await,
-            PartnerName::Catalog => self.catalog.reset().await,
-            PartnerName::Recommendations => self.recommendations.reset().await,
+        self.door(partner).reset().await;
+        if let Some(bank) = self.bank(partner) {
+            bank.reset();
+        } else if partner == PartnerName::Catalog {
+            self.catalog.reset();
+        } else {
+            self.recommendations.reset();
         }
     }
 
     pub async fn reset_all(&self) {
-        for partner in PARTNERS {
+        for partner in PartnerName::ALL {
             self.reset(partner).await;
         }
         self.clock.reset();
@@ -66,7 +57,7 @@ impl World {
     /// Orders whose time has come expire at once, not at the next tick.
     pub fn advance_ms(&self, by_ms: i64) {
         self.clock.advance_ms(by_ms);
-        self.banks().into_iter().for_each(|bank| bank.work_off());
+        self.banks().for_each(|bank| bank.work_off());
     }
 
     /// Everything that one partner knows.

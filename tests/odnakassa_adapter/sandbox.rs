@@ -13,7 +13,7 @@ use order_service::core::ports::payment::{
     Concern, Finding, PaymentError, PaymentPort, PaymentReport, ReportedStatus,
 };
 use order_service::sandbox::{
-    Answer, Deed, Fault, OdnakassaCredentials, PartnerName, Sandbox, SandboxConfig, Then, When,
+    Answer, Deed, Fault, PartnerName, Sandbox, SandboxConfig, Then, When,
 };
 use secrecy::SecretString;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct Kassa {
 
 async fn kassa_with(api_key: &str) -> Kassa {
     let sandbox = Sandbox::start(SandboxConfig::default()).await.unwrap();
-    let mut config = config(&sandbox.odnakassa_base_url());
+    let mut config = config(&sandbox.base_url(PartnerName::OdnaKassa));
     config.api_key = SecretString::from(api_key);
     let alarms = Arc::new(Alarms::default());
     let adapter =
@@ -36,19 +36,19 @@ async fn kassa_with(api_key: &str) -> Kassa {
 }
 
 async fn kassa() -> Kassa {
-    kassa_with(&OdnakassaCredentials::default().api_key).await
+    kassa_with("sandbox-key").await
 }
 
 impl Kassa {
     fn act(&self, deed: Deed) {
-        self.sandbox.act(PartnerName::Odnakassa, order().number.as_str(), deed).unwrap();
+        self.sandbox.act(PartnerName::OdnaKassa, order().number.as_str(), deed).unwrap();
     }
 
     fn fault(&self, operation: &str, answer: Answer) {
         let when =
             When { operation: Some(operation.to_owned()), times: Some(1), ..When::default() };
         let then = Then { answer, ..Then::default() };
-        self.sandbox.add_fault(PartnerName::Odnakassa, Fault { when, then });
+        self.sandbox.add_fault(PartnerName::OdnaKassa, Fault { when, then });
     }
 
     async fn find(&self) -> Finding {
@@ -125,7 +125,7 @@ async fn a_lost_reply_is_unknown_and_the_repeat_tells() {
         let lost = kassa.adapter.register(&order(), &call()).await;
         assert_eq!(lost, Err(unknown(cause)));
         assert!(kassa.adapter.register(&order(), &call()).await.is_ok(), "{cause}");
-        assert_eq!(kassa.sandbox.orders(PartnerName::Odnakassa).len(), 1);
+        assert_eq!(kassa.sandbox.orders(PartnerName::OdnaKassa).len(), 1);
     }
 }
 

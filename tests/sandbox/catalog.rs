@@ -1,6 +1,6 @@
 //! The two internal systems.
 
-use order_service::sandbox::PartnerName::Catalog;
+use order_service::sandbox::PartnerName::{Catalog, Recommendations};
 use serde_json::{Value, json};
 
 use crate::shop::{client, json_of, sandbox, script};
@@ -13,7 +13,7 @@ async fn get(url: String) -> (u16, Value) {
 #[tokio::test]
 async fn twenty_products_have_prices_and_the_last_is_free() {
     let sandbox = sandbox().await;
-    let product = |id: &str| get(format!("{}/products/{id}", sandbox.catalog_base_url()));
+    let product = |id: &str| get(format!("{}/products/{id}", sandbox.base_url(Catalog)));
     let (status, tea) = product("p-1").await;
     assert_eq!(
         (status, &tea["id"], &tea["price"]),
@@ -35,10 +35,10 @@ async fn a_product_can_be_made_nonsense() {
         .await
         .expect("a reply");
     assert_eq!(put.status(), 204);
-    let (_, product) = get(format!("{}/products/p-1", sandbox.catalog_base_url())).await;
+    let (_, product) = get(format!("{}/products/p-1", sandbox.base_url(Catalog))).await;
     assert_eq!(product["price"]["amount"], -1.5);
     sandbox.reset().await;
-    let (_, product) = get(format!("{}/products/p-1", sandbox.catalog_base_url())).await;
+    let (_, product) = get(format!("{}/products/p-1", sandbox.base_url(Catalog))).await;
     assert_eq!(product["price"]["amount"], 19900);
 }
 
@@ -47,7 +47,7 @@ async fn answers_can_be_disfigured() {
     let sandbox = sandbox().await;
     let ask = async |answer: Value| {
         script(&sandbox, Catalog, json!({"when": {"times": 1}, "then": {"answer": answer}}));
-        let url = format!("{}/products/p-1", sandbox.catalog_base_url());
+        let url = format!("{}/products/p-1", sandbox.base_url(Catalog));
         let response = client().get(url).send().await.expect("a reply");
         (response.status().as_u16(), response.text().await.expect("a body"))
     };
@@ -68,7 +68,7 @@ async fn answers_can_be_disfigured() {
 async fn recommendations_are_there_for_some_customers() {
     let sandbox = sandbox().await;
     let ask = |id: &str| {
-        get(format!("{}/customers/{id}/recommendations", sandbox.recommendations_base_url()))
+        get(format!("{}/customers/{id}/recommendations", sandbox.base_url(Recommendations)))
     };
     let (status, reply) = ask("c-1").await;
     assert_eq!(status, 200);

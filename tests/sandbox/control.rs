@@ -1,6 +1,6 @@
 //! The control API and the payment pages, over HTTP as people and other processes use them.
 
-use order_service::sandbox::PartnerName::{Odnakassa, Sber};
+use order_service::sandbox::PartnerName::{OdnaKassa, Sber};
 use order_service::sandbox::{Sandbox, State};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -174,7 +174,7 @@ async fn a_declined_payer_returns_and_a_failed_attempt_stays() {
         json_of(kassa(&sandbox, "", "k-1", &payment("B-01")).await.expect("a reply")).await;
     let url = created["confirmation"]["confirmation_url"].as_str().expect("a form");
     assert_eq!(press(url, "pay").await, (303, "https://shop.example/return".into()));
-    assert_eq!(sandbox.order(Odnakassa, "B-01").expect("known").order.state, State::Paid);
+    assert_eq!(sandbox.order(OdnaKassa, "B-01").expect("known").order.state, State::Paid);
 }
 
 async fn press(form_url: &str, action: &str) -> (u16, String) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use order_service::sandbox::PartnerName::Odnakassa;
+use order_service::sandbox::PartnerName::OdnaKassa;
 use order_service::sandbox::{Deed, Mood};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ async fn a_payment_is_created_once_per_key_and_replayed() {
         first["confirmation"]["confirmation_url"],
         format!("{}/pay/odnakassa/{id}", sandbox.public_url())
     );
-    sandbox.act(Odnakassa, "A-01", Deed::Pay).expect("open");
+    sandbox.act(OdnaKassa, "A-01", Deed::Pay).expect("open");
     let replay = kassa(&sandbox, "", "k-1", &payment("A-01")).await.expect("a reply");
     assert_eq!(
         (replay.status().as_u16(), replay.headers()["idempotent-replayed"].as_bytes()),
@@ -54,7 +54,7 @@ async fn a_key_with_another_body_is_a_mismatch_and_an_order_id_with_another_key_
     let (status, reply) = create(&sandbox, "k-2", &payment("A-01")).await;
     assert_eq!((status, &reply["error"]["code"]), (409, &json!("order_id_conflict")));
     assert_eq!(reply["error"]["payment_id"], first["id"]);
-    assert_eq!(sandbox.orders(Odnakassa).len(), 1);
+    assert_eq!(sandbox.orders(OdnaKassa).len(), 1);
 }
 
 #[tokio::test]
@@ -70,11 +70,11 @@ async fn a_key_is_kept_for_a_day() {
 async fn the_same_key_at_work_is_in_progress() {
     let sandbox = sandbox().await;
     let slow = json!({"when": {"times": 1}, "then": {"delay_before_ms": 200}});
-    script(&sandbox, Odnakassa, slow);
+    script(&sandbox, OdnaKassa, slow);
     let body = payment("A-01");
     let first = kassa(&sandbox, "", "k-1", &body);
     let second = async {
-        while sandbox.call_totals(Odnakassa).in_flight == 0 {
+        while sandbox.call_totals(OdnaKassa).in_flight == 0 {
             tokio::task::yield_now().await;
         }
         kassa(&sandbox, "", "k-1", &body).await.expect("a reply")
@@ -94,7 +94,7 @@ async fn a_refused_call_uses_up_no_key() {
     let bad_gateway = json!({"http": {"status": 502}});
     script(
         &sandbox,
-        Odnakassa,
+        OdnaKassa,
         json!({"when": {"times": 1}, "then": {"commit": false, "answer": bad_gateway}}),
     );
     assert_eq!(kassa(&sandbox, "", "k-1", &payment("A-01")).await.expect("a reply").status(), 502);
@@ -125,13 +125,13 @@ async fn bad_requests_name_their_fault() {
         );
     }
     assert_eq!(create(&sandbox, "not a key", &payment("A-01")).await.0, 400);
-    assert!(sandbox.orders(Odnakassa).is_empty());
+    assert!(sandbox.orders(OdnaKassa).is_empty());
 }
 
 #[tokio::test]
 async fn an_unknown_api_key_is_401() {
     let sandbox = sandbox().await;
-    let url = format!("{}/v1/payments?order_id=A-01", sandbox.odnakassa_base_url());
+    let url = format!("{}/v1/payments?order_id=A-01", sandbox.base_url(OdnaKassa));
     let response = client()
         .get(url)
         .bearer_auth("wrong")
@@ -172,7 +172,7 @@ async fn holds_are_captured_or_cancelled_and_payments_refunded() {
         (response.status().as_u16(), json_of(response).await)
     };
     assert_eq!(act("capture", "k-2", json!({})).await.1["error"]["code"], "invalid_state");
-    sandbox.act(Odnakassa, "A-01", Deed::Pay).expect("open");
+    sandbox.act(OdnaKassa, "A-01", Deed::Pay).expect("open");
     assert_eq!(act("capture", "k-2", json!({})).await.1["status"], "succeeded");
     assert_eq!(act("cancel", "k-3", json!({})).await.1["error"]["code"], "invalid_state");
     let refund =
@@ -184,7 +184,7 @@ async fn holds_are_captured_or_cancelled_and_payments_refunded() {
         act("refunds", "k-5", refund("99.00")).await.1["error"]["code"],
         "refund_id_conflict"
     );
-    assert_eq!(sandbox.order(Odnakassa, "A-01").expect("known").order.refunded, 10_000);
+    assert_eq!(sandbox.order(OdnaKassa, "A-01").expect("known").order.refunded, 10_000);
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn a_webhook_carries_a_signature_and_the_object() {
     let sandbox = sandbox().await;
     let mut shop = Shop::open(&sandbox, &[500]).await;
     create(&sandbox, "k-1", &payment("A-01")).await;
-    sandbox.act(Odnakassa, "A-01", Deed::Pay).expect("open");
+    sandbox.act(OdnaKassa, "A-01", Deed::Pay).expect("open");
     let (failed, repeated) = (shop.next().await, shop.next().await);
     assert_eq!((failed.method.as_str(), failed.uri.path()), ("POST", "/v1/webhooks/odnakassa"));
     assert!(failed.headers["odnakassa-signature"].to_str().expect("text").starts_with("t="));
@@ -217,7 +217,7 @@ async fn a_webhook_carries_a_signature_and_the_object() {
 async fn rejecting_is_400_and_reads_go_on() {
     let sandbox = sandbox().await;
     create(&sandbox, "k-1", &payment("A-01")).await;
-    sandbox.set_mode(Odnakassa, Mood::Reject).await;
+    sandbox.set_mode(OdnaKassa, Mood::Reject).await;
     let (status, reply) = create(&sandbox, "k-2", &payment("A-02")).await;
     assert_eq!((status, &reply["error"]["code"]), (400, &json!("invalid_request")));
     assert_eq!(kassa_get(&sandbox, "?order_id=A-01").await.status(), 200);
@@ -233,7 +233,7 @@ async fn an_expiry_is_as_far_ahead_as_the_caller_meant_it() {
         json!(soon.format(&time::format_description::well_known::Rfc3339).expect("a time"));
     assert_eq!(create(&sandbox, "k-1", &body).await.0, 201);
     sandbox.advance(Duration::from_secs(19 * 60));
-    assert!(sandbox.order(Odnakassa, "A-01").expect("known").order.live);
+    assert!(sandbox.order(OdnaKassa, "A-01").expect("known").order.live);
     sandbox.advance(Duration::from_secs(2 * 60));
-    assert!(!sandbox.order(Odnakassa, "A-01").expect("known").order.live);
+    assert!(!sandbox.order(OdnaKassa, "A-01").expect("known").order.live);
 }

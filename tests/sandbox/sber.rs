@@ -67,7 +67,7 @@ async fn a_wrong_password_is_code_5_and_a_missing_one_is_4() {
     let ask = |login: &'static str| {
         let url = format!(
             "{}register.do?{login}&orderNumber=A-01&amount=1&returnUrl=/",
-            sandbox.sber_base_url()
+            sandbox.base_url(Sber)
         );
         async move { json_of(client().get(url).send().await.expect("a reply")).await }
     };

@@ -42,7 +42,7 @@ pub async fn classic(
     let query: Vec<_> =
         login.iter().chain(parameters).map(|(name, value)| format!("{name}={value}")).collect();
     client()
-        .post(format!("{}{method}", sandbox.sber_base_url()))
+        .post(format!("{}{method}", sandbox.base_url(PartnerName::Sber)))
         .header("content-type", "application/x-www-form-urlencoded")
         .body(query.join("&"))
         .send()
@@ -99,7 +99,7 @@ pub async fn kassa(
     body: &Value,
 ) -> reqwest::Result<Response> {
     client()
-        .post(format!("{}/v1/payments{path}", sandbox.odnakassa_base_url()))
+        .post(format!("{}/v1/payments{path}", sandbox.base_url(PartnerName::OdnaKassa)))
         .bearer_auth("sandbox-key")
         .header("idempotency-key", key)
         .header("content-type", "application/json")
@@ -109,7 +109,7 @@ pub async fn kassa(
 }
 
 pub async fn kassa_get(sandbox: &Sandbox, path: &str) -> Response {
-    let url = format!("{}/v1/payments{path}", sandbox.odnakassa_base_url());
+    let url = format!("{}/v1/payments{path}", sandbox.base_url(PartnerName::OdnaKassa));
     client().get(url).bearer_auth("sandbox-key").send().await.expect("a reply")
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::shop::{classic, client, order_status, register, registration, sandbox, script};
 
 fn sber_address(sandbox: &order_service::sandbox::Sandbox) -> String {
-    sandbox.sber_base_url().split('/').nth(2).expect("host and port").to_owned()
+    sandbox.base_url(Sber).split('/').nth(2).expect("host and port").to_owned()
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn a_hung_call_ends_with_its_caller() {
     sandbox.set_mode(Sber, Mood::HangAfterCommit).await;
     let impatient = client().get(format!(
         "{}register.do?userName=sandbox-api&password=sandbox&orderNumber=A-01&amount=1&returnUrl=/",
-        sandbox.sber_base_url()
+        sandbox.base_url(Sber)
     ));
     assert!(
         impatient
@@ -131,7 +131,7 @@ async fn a_delayed_call_is_committed_after_its_caller_has_left() {
     );
     let url = format!(
         "{}register.do?userName=sandbox-api&password=sandbox&orderNumber=A-01&amount=1&returnUrl=/",
-        sandbox.sber_base_url()
+        sandbox.base_url(Sber)
     );
     assert!(client().get(url).timeout(Duration::from_millis(50)).send().await.is_err());
     assert!(sandbox.order(Sber, "A-01").is_none());

@@ -16,7 +16,7 @@ use order_service::core::ports::payment::{
 };
 use order_service::sandbox::{
     Answer, Deed, ErrorCodeShape, Fault, Mood, OrderEffects, PartnerName, Sandbox, SandboxConfig,
-    SberCredentials, Then, When,
+    Then, When,
 };
 use secrecy::SecretString;
 
@@ -32,16 +32,15 @@ async fn bank(protocol: Protocol) -> Bank {
 async fn bank_within(timeouts: TimeoutConfig, protocol: Protocol) -> Bank {
     let sandbox = Sandbox::start(SandboxConfig::default()).await.unwrap();
     let url = match protocol {
-        Protocol::Classic => sandbox.sber_base_url(),
+        Protocol::Classic => sandbox.base_url(PartnerName::Sber),
         Protocol::Json => sandbox.sber_json_base_url(),
     };
-    let login = SberCredentials::default();
     let mut config = config(&url, protocol);
     config.base_url = base_url(&url).unwrap();
     config.guards.timeouts = timeouts;
     config.credentials = Credentials::Login {
-        username: login.user_name,
-        password: SecretString::from(login.password),
+        username: "sandbox-api".to_owned(),
+        password: SecretString::from("sandbox"),
     };
     Bank { sandbox, adapter: adapter(config).0 }
 }
@@ -199,7 +198,7 @@ async fn a_wrong_login_is_an_alarm_and_not_the_payers_fault() {
     for protocol in PROTOCOLS {
         let sandbox = Sandbox::start(SandboxConfig::default()).await.unwrap();
         let url = match protocol {
-            Protocol::Classic => sandbox.sber_base_url(),
+            Protocol::Classic => sandbox.base_url(PartnerName::Sber),
             Protocol::Json => sandbox.sber_json_base_url(),
         };
         let mut config = config(&url, protocol);

@@ -69,14 +69,14 @@ async fn death_in_the_middle_of_the_call() {
 /// A death in a worker's hand: the order waits in the queue, both providers heal, the worker dies.
 async fn worker_dies_at(point: &str) {
     let mut harness = Harness::new().await;
-    for partner in [PartnerName::Sber, PartnerName::Odnakassa] {
+    for partner in PartnerName::payment_systems() {
         harness.partners.set_mode(partner, Mood::Down).await;
     }
     let order = harness.place().await;
     let queued = harness.confirm(&order).await;
     assert_eq!(queued.status, 202);
     harness.kill().await;
-    harness.partners.set_mode(PartnerName::Odnakassa, Mood::Ok).await;
+    harness.partners.set_mode(PartnerName::OdnaKassa, Mood::Ok).await;
     harness.start(&[("DIE_AT", point)]).await;
     harness.await_death().await;
     // What was about to be sent to Sber may have arrived: only Sber can tell.

@@ -60,9 +60,9 @@ impl Harness {
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into();
-        let partners_env = partners.service_env().into_iter();
-        settings.extend(partners_env.map(|(name, value)| (name.to_owned(), value)));
-        for system in ["SBER", "ODNAKASSA"] {
+        settings.extend(partners.service_env());
+        for partner in PartnerName::payment_systems() {
+            let system = partner.as_str().to_uppercase();
             for (knob, value) in [
                 ("CONNECT_TIMEOUT", "200ms"),
                 ("READ_TIMEOUT", "600ms"),
@@ -220,9 +220,7 @@ impl Harness {
     }
 
     pub fn everything(&self) -> Vec<order_service::sandbox::LedgerEntry> {
-        let mut all = self.partners.orders(PartnerName::Sber);
-        all.extend(self.partners.orders(PartnerName::Odnakassa));
-        all
+        PartnerName::payment_systems().flat_map(|partner| self.partners.orders(partner)).collect()
     }
 }
 

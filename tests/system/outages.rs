@@ -15,7 +15,7 @@ async fn when_sber_is_down_odnakassa_takes_over() {
 #[tokio::test]
 async fn when_both_are_down_the_order_waits_and_is_registered_once_after_they_heal() {
     let harness = Harness::new().await;
-    for partner in [PartnerName::Sber, PartnerName::Odnakassa] {
+    for partner in PartnerName::payment_systems() {
         harness.partners.set_mode(partner, Mood::Down).await;
     }
     let order = harness.place().await;
@@ -29,7 +29,7 @@ async fn when_both_are_down_the_order_waits_and_is_registered_once_after_they_he
     let waiting = harness.get(&format!("/v1/tasks/{task}")).await;
     assert_eq!(waiting.body["status"], "queued");
 
-    for partner in [PartnerName::Sber, PartnerName::Odnakassa] {
+    for partner in PartnerName::payment_systems() {
         harness.partners.set_mode(partner, Mood::Ok).await;
     }
     let done = harness.until_final(&task).await;
@@ -47,13 +47,13 @@ async fn when_sber_hangs_nobody_else_is_called_and_the_outcome_is_found_out() {
         let order = harness.place().await;
         let queued = harness.confirm(&order).await;
         assert_eq!(queued.status, 202, "{mood:?}: {}", queued.body);
-        assert_eq!(harness.partners.call_totals(PartnerName::Odnakassa).calls, 0, "{mood:?}");
+        assert_eq!(harness.partners.call_totals(PartnerName::OdnaKassa).calls, 0, "{mood:?}");
         harness.partners.set_mode(PartnerName::Sber, Mood::Ok).await;
         let done = harness.until_final(&queued.body["task_id"]).await;
         assert_eq!(done["status"], "succeeded", "{mood:?}: {done}\n{}", harness.log());
         assert_eq!(done["result"]["provider"], "sber");
         assert_eq!(harness.alive(), 1, "{mood:?}");
-        assert_eq!(harness.partners.call_totals(PartnerName::Odnakassa).calls, 0, "{mood:?}");
+        assert_eq!(harness.partners.call_totals(PartnerName::OdnaKassa).calls, 0, "{mood:?}");
     }
 }
 
@@ -62,7 +62,7 @@ async fn without_a_queue_an_unavailable_payment_system_is_a_503() {
     let mut harness = Harness::without_instance().await;
     harness.set("PAYMENT_UNAVAILABLE_MODE", "reject");
     harness.start(&[]).await;
-    for partner in [PartnerName::Sber, PartnerName::Odnakassa] {
+    for partner in PartnerName::payment_systems() {
         harness.partners.set_mode(partner, Mood::Down).await;
     }
     let order = harness.place().await;

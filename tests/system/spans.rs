@@ -92,7 +92,7 @@ async fn a_trace_goes_from_the_client_through_us_to_the_partner() {
 #[tokio::test]
 async fn a_task_is_a_trace_of_its_own_that_leads_back_to_its_request() {
     let (harness, collector) = traced().await;
-    for partner in [PartnerName::Sber, PartnerName::Odnakassa] {
+    for partner in PartnerName::payment_systems() {
         harness.partners.set_mode(partner, Mood::Down).await;
     }
     let order = harness.place().await;

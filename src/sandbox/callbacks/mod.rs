@@ -2,7 +2,6 @@
 //! in which they go missing, come twice, out of order, late or forged.
 
 mod message;
-mod sign;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -16,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-pub use self::message::{Form, Message, encoded};
+pub use self::message::{Form, Message, encoded, hmac_sha256_hex};
 use super::locked;
 
 const AT_ONCE: usize = 64;
 const REMEMBERED: usize = 100_000;
-/// What OdnaKassa promises to wait for an answer; Sber names no limit.
+/// The shortest time that a payment system promises to wait for an answer; some name none.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How callbacks behave: the partner's own setting, or that of one order.
@@ -90,12 +89,22 @@ impl Future for Receipt {
     }
 }
 
+/// By what, where to, and under what seal callbacks are sent.
+#[derive(Debug)]
+pub struct Post {
+    pub client: Client,
+    /// Below the target.
+    pub path: String,
+    /// `None` leaves them unsigned.
+    pub secret: Option<String>,
+    pub target: Option<String>,
+    pub time_scale: f64,
+}
+
 /// One partner's callbacks.
 #[derive(Debug)]
 pub struct Callbacks {
-    client: Client,
-    secret: Option<String>,
-    time_scale: f64,
+    post: Post,
     permits: Semaphore,
     inner: Mutex<Inner>,
 }
@@ -113,20 +122,9 @@ struct Inner {
 }
 
 impl Callbacks {
-    pub fn new(
-        client: Client,
-        secret: Option<String>,
-        target: Option<String>,
-        time_scale: f64,
-    ) -> Self {
-        let inner = Inner { target, ..Inner::default() };
-        Self {
-            client,
-            secret,
-            time_scale,
-            permits: Semaphore::new(AT_ONCE),
-            inner: Mutex::new(inner),
-        }
+    pub fn new(post: Post) -> Self {
+        let inner = Inner { target: post.target.clone(), ..Inner::default() };
+        Self { post, permits: Semaphore::new(AT_ONCE), inner: Mutex::new(inner) }
     }
 
     pub fn set_target(&self, base_url: Option<String>) {
@@ -209,10 +207,10 @@ impl Callbacks {
     ) {
         let mut tried = Some(tried);
         tokio::time::sleep(Duration::from_millis(policy.delay_ms)).await;
-        let mut waits = message.waits().iter();
+        let mut waits = message.form.waits().iter();
         loop {
             let status = self.try_once(&message, policy.bad_signature).await;
-            let delivered = status.is_some_and(|status| message.is_delivered_by(status));
+            let delivered = status.is_some_and(|status| message.form.is_delivered_by(status));
             let wait = waits.next().filter(|_| !delivered);
             self.note(seq, |record| {
                 record.tries += 1;
@@ -223,7 +221,7 @@ impl Callbacks {
             // Nobody may be waiting for it.
             let _unheard = tried.take().map(|tried| tried.send(()));
             match wait {
-                Some(wait) => tokio::time::sleep(wait.mul_f64(self.time_scale)).await,
+                Some(wait) => tokio::time::sleep(wait.mul_f64(self.post.time_scale)).await,
                 None => return,
             }
         }
@@ -232,7 +230,11 @@ impl Callbacks {
     async fn try_once(&self, message: &Message, forged: bool) -> Option<reqwest::StatusCode> {
         let target = locked(&self.inner).target.clone()?;
         let _permit = self.permits.acquire().await.ok()?;
-        let request = message.request(&self.client, &target, self.secret.as_deref(), forged);
+        let url = format!("{}{}", target.trim_end_matches('/'), self.post.path);
+        let secret = self.post.secret.as_deref();
+        let false_secret = format!("not {}", secret.unwrap_or_default());
+        let secret = if forged { Some(false_secret.as_str()) } else { secret };
+        let request = message.form.request(&self.post.client, &url, secret);
         match request.send().await {
             Ok(response) => Some(response.status()),
             Err(error) => {

@@ -14,10 +14,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::door::PartnerName;
 use super::fault::Fault;
 use super::modes::Mode;
-use super::world::{PARTNERS, World};
+use super::partners::PartnerName;
+use super::world::World;
 
 type Shared = State<Arc<World>>;
 
@@ -68,7 +68,7 @@ fn problem(status: StatusCode, error: &str) -> Refused {
 
 async fn overview(State(world): Shared) -> Json<Value> {
     let mut overview = json!({"clock": world.clock_view(), "partners": {}});
-    for partner in PARTNERS {
+    for partner in PartnerName::ALL {
         let door = world.door(partner);
         overview["partners"][partner.as_str()] = json!({
             "address": door.gate.address(),
@@ -116,7 +116,7 @@ async fn advance_clock(State(world): Shared, Body(Advance { advance }): Body<Adv
 
 async fn whole_ledger(State(world): Shared) -> Json<Value> {
     let mut ledger = json!({"clock": world.clock_view()});
-    for partner in PARTNERS {
+    for partner in PartnerName::ALL {
         ledger[partner.as_str()] = world.ledger_of(partner);
     }
     Json(ledger)

@@ -13,11 +13,10 @@ use serde_json::{Value, json};
 
 use super::{Body, Refused, Shared, problem};
 use crate::sandbox::bank::{Bank, Deed, DeedError};
-use crate::sandbox::callbacks::{Message, Policy, ReleaseOrder};
-use crate::sandbox::door::PartnerName;
-use crate::sandbox::order::{NewOrder, Order, Protocol};
+use crate::sandbox::callbacks::{Policy, ReleaseOrder};
+use crate::sandbox::order::NewOrder;
+use crate::sandbox::partners::{PartnerName, PaymentPartner};
 use crate::sandbox::world::World;
-use crate::sandbox::{odnakassa, sber};
 
 const FOREIGN_LIFE_MS: i64 = 20 * 60 * 1000;
 
@@ -31,8 +30,13 @@ pub fn router() -> Router<Arc<World>> {
         .route("/control/{partner}/callbacks/release", post(release))
 }
 
+fn payment(world: &World, partner: PartnerName) -> Result<&Arc<dyn PaymentPartner>, Refused> {
+    let payment = world.payments.get(&partner);
+    payment.ok_or_else(|| problem(StatusCode::NOT_FOUND, "this partner has no orders"))
+}
+
 fn bank(world: &World, partner: PartnerName) -> Result<&Arc<Bank>, Refused> {
-    world.bank(partner).ok_or_else(|| problem(StatusCode::NOT_FOUND, "this partner has no orders"))
+    payment(world, partner).map(|payment| payment.bank())
 }
 
 fn no_such_order() -> Refused {
@@ -67,15 +71,10 @@ async fn register_foreign(
     Path(partner): Path<PartnerName>,
     Body(Foreign { number, amount }): Body<Foreign>,
 ) -> Result<Response, Refused> {
-    let protocol = match partner {
-        PartnerName::Sber => Protocol::SberClassic,
-        PartnerName::Odnakassa | PartnerName::Catalog | PartnerName::Recommendations => {
-            Protocol::Odnakassa
-        }
-    };
-    let (registered, _receipts) = bank(&world, partner)?.work(|ledger, now_ms| {
+    let payment = payment(&world, partner)?;
+    let (registered, _receipts) = payment.bank().work(|ledger, now_ms| {
         let asked = NewOrder {
-            protocol,
+            protocol: payment.protocol(),
             number,
             amount,
             two_stage: false,
@@ -129,17 +128,12 @@ async fn send_callback(
     Path((partner, number)): Path<(PartnerName, String)>,
     Body(crafted): Body<Crafted>,
 ) -> Result<StatusCode, Refused> {
-    let bank = bank(&world, partner)?;
-    let craft = |order: &Order, now_ms| -> Message {
-        match partner {
-            PartnerName::Odnakassa => odnakassa::message(order, &crafted.kind, now_ms),
-            PartnerName::Sber | PartnerName::Catalog | PartnerName::Recommendations => {
-                sber::message(order, &crafted.kind, crafted.status)
-            }
-        }
-    };
-    let (message, _receipts) =
-        bank.work(|ledger, now_ms| Some(craft(ledger.order(ledger.by_number(&number)?), now_ms)));
+    let payment = payment(&world, partner)?;
+    let bank = payment.bank();
+    let (message, _receipts) = bank.work(|ledger, now_ms| {
+        let order = ledger.order(ledger.by_number(&number)?);
+        Some(payment.message(order, &crafted.kind, crafted.status == 0, now_ms))
+    });
     bank.callbacks.dispatch(message.ok_or_else(no_such_order)?, &crafted.policy).await;
     Ok(StatusCode::NO_CONTENT)
 }

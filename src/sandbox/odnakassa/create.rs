@@ -6,12 +6,14 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::Odnakassa;
+use super::OdnaKassa;
 use super::keys::Reserved;
 use super::object::{self, Problem};
 use crate::sandbox::fault::{OrderEffects, Then};
 use crate::sandbox::order::{NewOrder, Protocol};
 use crate::sandbox::reply::Reply;
+
+pub const PROTOCOL: Protocol = Protocol("odnakassa");
 
 const DEFAULT_LIFE_MS: i64 = 20 * MINUTE_MS;
 const MINUTE_MS: i64 = 60 * 1000;
@@ -31,7 +33,7 @@ pub struct Asked {
 
 /// Takes the key on arrival, so that a repeat during a delay finds it in progress; the decision comes later.
 pub fn arrive(
-    kassa: &Arc<Odnakassa>,
+    kassa: &Arc<OdnaKassa>,
     key: &str,
     body: &Value,
 ) -> Result<(Asked, Reserved), Problem> {
@@ -42,7 +44,7 @@ pub fn arrive(
 
 /// Commits, or replays what the key stands for.
 pub fn decide(
-    kassa: &Odnakassa,
+    kassa: &OdnaKassa,
     asked: Asked,
     reserved: Reserved,
     then: &Then,
@@ -144,7 +146,7 @@ impl Asked {
             }
         };
         Ok(NewOrder {
-            protocol: Protocol::Odnakassa,
+            protocol: PROTOCOL,
             number: self.order_id,
             amount: self.amount,
             two_stage: !self.capture,

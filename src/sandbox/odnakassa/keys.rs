@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Odnakassa;
+use super::OdnaKassa;
 use super::object::Problem;
 use crate::sandbox::bank::Bank;
 use crate::sandbox::ledger::{Ledger, Place, UsedKey};
@@ -43,7 +43,7 @@ impl Drop for KeyInUse {
     }
 }
 
-impl Odnakassa {
+impl OdnaKassa {
     pub(super) fn reserve(&self, key: &str, fingerprint: String) -> Result<Reserved, Problem> {
         let (reserved, _receipts) = self.bank.work(|ledger, now_ms| {
             match ledger.keys.get(key).filter(|used| now_ms - used.used_at_ms < KEPT_MS) {

@@ -4,6 +4,7 @@ mod create;
 mod keys;
 mod object;
 mod operations;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -22,32 +23,88 @@ use self::create::is_name;
 use self::object::Problem;
 use self::operations::Change;
 use super::bank::Bank;
-use super::callbacks::{Form, Message};
-use super::clock::rfc3339;
+use super::callbacks::Message;
 use super::door::Caller;
-use super::fault::Then;
-use super::order::{Event, Order, State as OrderState};
+use super::fault::{Answer, Then};
+use super::modes::Mode;
+use super::order::{Order, Protocol};
+use super::partners::{Credential, Operations, PaymentPartner, PaymentSystem};
 use super::reply::Reply;
-use super::settings::OdnakassaCredentials;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+pub const SYSTEM: PaymentSystem = PaymentSystem {
+    path: "",
+    id_prefix: Some("pay_"),
+    credentials: &[
+        Credential { name: API_KEY, default: "sandbox-key", variable: Some("ODNAKASSA_API_KEY") },
+        Credential {
+            name: WEBHOOK_SECRET,
+            default: "sandbox-webhook-secret",
+            variable: Some("ODNAKASSA_WEBHOOK_SECRET"),
+        },
+    ],
+    signs_with: WEBHOOK_SECRET,
+    operations: Operations {
+        register: "create",
+        query: "list",
+        cancel: "cancel",
+        refund: "refund",
+    },
+    voice: webhook::voice,
+    refusal,
+    open: |bank, credentials, public_url| {
+        let api_key = credentials.get(API_KEY).to_owned();
+        Arc::new(OdnaKassa { bank, api_key, public_url })
+    },
+};
+
+const API_KEY: &str = "api-key";
+const WEBHOOK_SECRET: &str = "webhook-secret";
+
 #[derive(Debug)]
-pub struct Odnakassa {
-    pub bank: Arc<Bank>,
-    pub credentials: OdnakassaCredentials,
+struct OdnaKassa {
+    bank: Arc<Bank>,
+    api_key: String,
     /// Where the payment pages are.
-    pub public_url: String,
+    public_url: String,
 }
 
-pub fn router(kassa: Arc<Odnakassa>) -> Router {
-    Router::new()
-        .route("/v1/payments", post(create_payment).get(list_payments))
-        .route("/v1/payments/{id}", get(get_payment))
-        .route("/v1/payments/{id}/{change}", post(change_payment))
-        .route("/health", get(health))
-        .fallback(no_such_path)
-        .with_state(kassa)
+impl PaymentPartner for OdnaKassa {
+    fn bank(&self) -> &Arc<Bank> {
+        &self.bank
+    }
+
+    fn router(self: Arc<Self>) -> Router {
+        Router::new()
+            .route("/v1/payments", post(create_payment).get(list_payments))
+            .route("/v1/payments/{id}", get(get_payment))
+            .route("/v1/payments/{id}/{change}", post(change_payment))
+            .route("/health", get(health))
+            .fallback(no_such_path)
+            .with_state(self)
+    }
+
+    fn title(&self) -> &'static str {
+        "OdnaKassa"
+    }
+
+    fn protocol(&self) -> Protocol {
+        create::PROTOCOL
+    }
+
+    fn message(&self, order: &Order, kind: &str, _failed: bool, now_ms: i64) -> Message {
+        webhook::message(order, kind, now_ms)
+    }
+}
+
+fn refusal(_: &Mode, operation: &'static str) -> Option<Answer> {
+    (operation == "create").then(|| Answer::Json {
+        status: 400,
+        body: json!({"error": {
+            "code": "invalid_request", "message": "refused by the sandbox", "request_id": "-",
+        }}),
+    })
 }
 
 #[derive(Debug, Deserialize)]
@@ -56,7 +113,7 @@ struct ListQuery {
 }
 
 async fn create_payment(
-    State(kassa): State<Arc<Odnakassa>>,
+    State(kassa): State<Arc<OdnaKassa>>,
     headers: HeaderMap,
     caller: Caller,
     body: Bytes,
@@ -80,7 +137,7 @@ async fn create_payment(
 }
 
 async fn list_payments(
-    State(kassa): State<Arc<Odnakassa>>,
+    State(kassa): State<Arc<OdnaKassa>>,
     headers: HeaderMap,
     caller: Caller,
     Query(query): Query<ListQuery>,
@@ -94,7 +151,7 @@ async fn list_payments(
 }
 
 async fn get_payment(
-    State(kassa): State<Arc<Odnakassa>>,
+    State(kassa): State<Arc<OdnaKassa>>,
     headers: HeaderMap,
     caller: Caller,
     Path(payment_id): Path<String>,
@@ -104,7 +161,7 @@ async fn get_payment(
 }
 
 async fn change_payment(
-    State(kassa): State<Arc<Odnakassa>>,
+    State(kassa): State<Arc<OdnaKassa>>,
     headers: HeaderMap,
     caller: Caller,
     Path((payment_id, change)): Path<(String, String)>,
@@ -136,13 +193,13 @@ async fn change_payment(
     .await
 }
 
-async fn health(State(kassa): State<Arc<Odnakassa>>, caller: Caller) -> Response {
+async fn health(State(kassa): State<Arc<OdnaKassa>>, caller: Caller) -> Response {
     let healthy = |_: &Then| Reply::json(StatusCode::OK, json!({"status": "ok"}), "ok");
     kassa.bank.door.pass(caller, "health", None, healthy).await
 }
 
 async fn no_such_path(
-    State(kassa): State<Arc<Odnakassa>>,
+    State(kassa): State<Arc<OdnaKassa>>,
     headers: HeaderMap,
     caller: Caller,
 ) -> Response {
@@ -151,7 +208,7 @@ async fn no_such_path(
     kassa.bank.door.pass(caller, "unknown", None, move |_| problem.reply(&request_id)).await
 }
 
-impl Odnakassa {
+impl OdnaKassa {
     async fn read(
         self: Arc<Self>,
         caller: Caller,
@@ -177,7 +234,7 @@ impl Odnakassa {
         let sent = headers
             .get(AUTHORIZATION)
             .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-        if sent == Some(self.credentials.api_key.as_str()) {
+        if sent == Some(self.api_key.as_str()) {
             return Ok(());
         }
         Err(Problem::new(
@@ -201,33 +258,4 @@ fn idempotency_key(headers: &HeaderMap) -> Result<&str, Problem> {
 fn request_id(headers: &HeaderMap) -> String {
     let sent = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
     sent.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned)
-}
-
-/// What OdnaKassa sends webhooks about. The object in it is as it was at the event.
-pub fn voice(order: &Order, event: Event, now_ms: i64) -> Option<Message> {
-    let kind = match event {
-        Event::Held => "payment.authorized",
-        Event::Paid => "payment.succeeded",
-        Event::AttemptFailed if order.state != OrderState::Declined => return None,
-        Event::AttemptFailed | Event::Expired | Event::Cancelled | Event::Reversed => {
-            "payment.canceled"
-        }
-        Event::Refunded => "refund.succeeded",
-    };
-    Some(message(order, kind, now_ms))
-}
-
-/// A webhook of any type about that payment. It never shows the payer's URL, as none is pending any more.
-pub fn message(order: &Order, kind: &str, now_ms: i64) -> Message {
-    let event = json!({
-        "id": format!("evt_{}", Uuid::new_v4().simple()),
-        "type": kind,
-        "created_at": rfc3339(now_ms),
-        "data": object::payment(order, ""),
-    });
-    Message {
-        number: order.asked.number.clone(),
-        kind: kind.to_owned(),
-        form: Form::Webhook(event),
-    }
 }

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::Odnakassa;
+use super::OdnaKassa;
 use super::create::is_name;
 use super::keys::Reserved;
 use super::object::{self, Problem};
@@ -51,7 +51,7 @@ impl Change {
     }
 }
 
-impl Odnakassa {
+impl OdnaKassa {
     pub(super) fn get(&self, id: &str, request_id: &str) -> Reply {
         let (payment, _receipts) = self.bank.work(|ledger, _| {
             let order = ledger.by_id(id).map(|at| ledger.order_mut(at))?;

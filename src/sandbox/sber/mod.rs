@@ -1,6 +1,7 @@
 //! Sber's internet acquiring in both generations, over one ledger: an order registered by one is
 //! known to the other.
 
+mod callback;
 mod operations;
 mod params;
 mod register;
@@ -16,29 +17,109 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::{any, get};
 use http::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::params::{Generation, Params};
 use self::words::Refused;
 use super::bank::Bank;
-use super::callbacks::{Form as CallbackForm, Message};
+use super::callbacks::{Message, encoded};
 use super::door::Caller;
-use super::fault::Then;
-use super::order::{Event, Order, Protocol};
+use super::fault::{Answer, Then};
+use super::modes::Mode;
+use super::order::{Order, Protocol};
+use super::partners::{Credential, Credentials, Operations, PaymentPartner, PaymentSystem};
 use super::reply::Reply;
-use super::settings::SberCredentials;
 
-/// Where the classic generation's methods are.
-pub const CLASSIC_PATH: &str = "/payment/rest/";
-/// Where the JSON generation's are.
+pub const SYSTEM: PaymentSystem = PaymentSystem {
+    path: CLASSIC_PATH,
+    id_prefix: None,
+    credentials: &[
+        Credential { name: USERNAME, default: "sandbox-api", variable: Some("SBER_USERNAME") },
+        Credential { name: PASSWORD, default: "sandbox", variable: Some("SBER_PASSWORD") },
+        Credential { name: TOKEN, default: "sandbox-token", variable: None },
+        Credential {
+            name: CALLBACK_SECRET,
+            default: "sandbox-callback-secret",
+            variable: Some("SBER_CALLBACK_SECRET"),
+        },
+    ],
+    signs_with: CALLBACK_SECRET,
+    operations: Operations {
+        register: "register.do",
+        query: "getOrderStatusExtended.do",
+        cancel: "decline.do",
+        refund: "refund.do",
+    },
+    voice: callback::voice,
+    refusal,
+    open: |bank, credentials, public_url| Arc::new(Sber { bank, credentials, public_url }),
+};
+
+/// Where the JSON generation's methods are.
 pub const JSON_PATH: &str = "/ecomm/gw/partner/api/v1/";
+const CLASSIC_PATH: &str = "/payment/rest/";
+
+const USERNAME: &str = "username";
+const PASSWORD: &str = "password";
+/// Replaces the pair in the classic generation.
+const TOKEN: &str = "token";
+/// Signs classic callbacks.
+const CALLBACK_SECRET: &str = "callback-secret";
+
+const CLASSIC: Protocol = Protocol("sber_classic");
+const JSON: Protocol = Protocol("sber_json");
 
 #[derive(Debug)]
-pub struct Sber {
-    pub bank: Arc<Bank>,
-    pub credentials: SberCredentials,
+struct Sber {
+    bank: Arc<Bank>,
+    credentials: Credentials,
     /// Where the payment pages are.
-    pub public_url: String,
+    public_url: String,
+}
+
+impl PaymentPartner for Sber {
+    fn bank(&self) -> &Arc<Bank> {
+        &self.bank
+    }
+
+    fn router(self: Arc<Self>) -> Router {
+        Router::new()
+            .route(&format!("{CLASSIC_PATH}{{method}}"), any(classic))
+            .route(&format!("{JSON_PATH}{{method}}"), any(json_generation))
+            .route("/health", get(health))
+            .fallback(no_such_path)
+            .with_state(self)
+    }
+
+    fn title(&self) -> &'static str {
+        "Сбер"
+    }
+
+    fn protocol(&self) -> Protocol {
+        CLASSIC
+    }
+
+    fn message(&self, order: &Order, kind: &str, failed: bool, _now_ms: i64) -> Message {
+        callback::message(order, kind, failed)
+    }
+
+    fn knows_attempts(&self) -> bool {
+        true
+    }
+
+    /// The classic generation appends its order id; the other promises nothing.
+    fn way_back(&self, order: &Order, url: &str) -> String {
+        if order.asked.protocol != CLASSIC {
+            return url.to_owned();
+        }
+        let separator = if url.contains('?') { '&' } else { '?' };
+        format!("{url}{separator}orderId={}", encoded(&order.id))
+    }
+}
+
+fn refusal(mode: &Mode, operation: &'static str) -> Option<Answer> {
+    let registers = matches!(operation, "register.do" | "registerPreAuth.do");
+    registers.then_some(Answer::ErrorCode(mode.code))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,15 +142,6 @@ const OPERATIONS: [(&str, Operation); 7] = [
     ("refund.do", Operation::Refund),
     ("decline.do", Operation::Decline),
 ];
-
-pub fn router(sber: Arc<Sber>) -> Router {
-    Router::new()
-        .route(&format!("{CLASSIC_PATH}{{method}}"), any(classic))
-        .route(&format!("{JSON_PATH}{{method}}"), any(json_generation))
-        .route("/health", get(health))
-        .fallback(no_such_path)
-        .with_state(sber)
-}
 
 async fn classic(
     State(sber): State<Arc<Sber>>,
@@ -161,51 +233,19 @@ impl Sber {
     fn authenticate(&self, params: &Params) -> Result<(), Refused> {
         let pair = (params.text("userName"), params.text("password"));
         match (params.generation, params.text("token"), pair) {
-            (Generation::Classic, Some(token), (None, None)) if token == self.credentials.token => {
+            (Generation::Classic, Some(token), (None, None))
+                if token == self.credentials.get(TOKEN) =>
+            {
                 Ok(())
             }
             (Generation::Classic, Some(_), _) => Err(Refused::access_denied()),
             (_, _, (None, _)) => Err(Refused::missing("userName")),
             (_, _, (_, None)) => Err(Refused::missing("password")),
             (_, _, (Some(name), Some(password))) => {
-                let known =
-                    name == self.credentials.user_name && password == self.credentials.password;
+                let own = |credential| self.credentials.get(credential);
+                let known = name == own(USERNAME) && password == own(PASSWORD);
                 if known { Ok(()) } else { Err(Refused::access_denied()) }
             }
         }
     }
-}
-
-/// What Sber calls back about, and how.
-pub fn voice(order: &Order, event: Event, _now_ms: i64) -> Option<Message> {
-    let (operation, status) = match event {
-        Event::Held => ("approved", 1),
-        Event::Paid => ("deposited", 1),
-        Event::AttemptFailed if order.asked.two_stage => ("approved", 0),
-        Event::AttemptFailed => ("deposited", 0),
-        Event::Expired => ("declinedByTimeout", 0),
-        Event::Reversed => ("reversed", 1),
-        Event::Refunded => ("refunded", 1),
-        // No callback is documented for an order that the merchant himself called off.
-        Event::Cancelled => return None,
-    };
-    Some(message(order, operation, status))
-}
-
-/// A callback of any content about that order.
-pub fn message(order: &Order, operation: &str, status: i64) -> Message {
-    let number = &order.asked.number;
-    let form = match order.asked.protocol {
-        Protocol::SberJson => CallbackForm::Json(json!({
-            "mdOrder": order.id, "orderNumber": number, "operation": operation, "status": status,
-            "additionalParams": Value::Object(Default::default()),
-        })),
-        Protocol::SberClassic | Protocol::Odnakassa => CallbackForm::Query(vec![
-            ("mdOrder".into(), order.id.clone()),
-            ("orderNumber".into(), number.clone()),
-            ("operation".into(), operation.to_owned()),
-            ("status".into(), status.to_string()),
-        ]),
-    };
-    Message { number: number.clone(), kind: operation.to_owned(), form }
 }

@@ -8,7 +8,7 @@ use super::params::{Generation, Params};
 use super::words::{self, Refused};
 use crate::sandbox::bank::Bank;
 use crate::sandbox::fault::OrderEffects;
-use crate::sandbox::order::{NewOrder, Protocol};
+use crate::sandbox::order::NewOrder;
 use crate::sandbox::reply::Reply;
 
 const DEFAULT_LIFE_SECS: i64 = 1200;
@@ -60,8 +60,8 @@ fn draft(
     }
     Ok(NewOrder {
         protocol: match params.generation {
-            Generation::Classic => Protocol::SberClassic,
-            Generation::Json => Protocol::SberJson,
+            Generation::Classic => super::CLASSIC,
+            Generation::Json => super::JSON,
         },
         number,
         amount,

@@ -41,11 +41,12 @@ pub fn callback_policy(rng: &mut Rng, late: bool) -> CallbackPolicy {
 /// A script for one operation of a payment partner.
 pub fn fault(rng: &mut Rng, partner: PartnerName) -> Fault {
     let sber = partner == PartnerName::Sber;
+    let named = partner.operations().unwrap();
     let (operation, then) = match rng.u8(..10) {
-        0..5 => (if sber { "register.do" } else { "create" }, register(rng, sber)),
-        5..7 => (if sber { "getOrderStatusExtended.do" } else { "get" }, query(rng, sber)),
-        7..9 => (if sber { "refund.do" } else { "refund" }, lost(rng)),
-        _ => (if sber { "decline.do" } else { "cancel" }, lost(rng)),
+        0..5 => (named.register, register(rng, sber)),
+        5..7 => (named.query, query(rng, sber)),
+        7..9 => (named.refund, lost(rng)),
+        _ => (named.cancel, lost(rng)),
     };
     let when = json!({
         "operation": operation,

@@ -4,7 +4,7 @@
 use super::instance::{Instance, free_port};
 use super::postgres;
 use super::proxy::Proxy;
-use order_service::sandbox::{Ports, Sandbox, SandboxConfig};
+use order_service::sandbox::{PartnerName, Ports, Sandbox, SandboxConfig};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -108,13 +108,8 @@ impl Store {
 /// Everything, and the instances, which run already.
 pub async fn build(plan: &Plan) -> Option<(Arc<Harness>, Vec<Instance>)> {
     let database = Store::of(plan.database).await?;
-    let ports = Ports {
-        sber: free_port(),
-        odnakassa: free_port(),
-        catalog: free_port(),
-        recommendations: free_port(),
-        control: free_port(),
-    };
+    let partners = PartnerName::ALL.map(|partner| (partner, free_port()));
+    let ports = Ports { control: free_port(), partners: partners.into() };
     let seed = Some(plan.seed);
     let config = SandboxConfig { ports, seed, time_scale: 0.002, ..SandboxConfig::default() };
     let partners = Sandbox::start(config).await.unwrap();
@@ -171,8 +166,9 @@ fn settings(partners: &Sandbox, database: &str) -> Vec<(String, String)> {
     ];
     let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut all: Vec<_> = general.iter().map(|(name, value)| named(name, value)).collect();
-    all.extend(partners.service_env().iter().map(|(name, value)| named(name, value)));
-    for system in ["SBER", "ODNAKASSA", "CATALOG"] {
+    all.extend(partners.service_env());
+    for partner in PartnerName::payment_systems().chain([PartnerName::Catalog]) {
+        let system = partner.as_str().to_uppercase();
         let knobs = each_system.iter();
         all.extend(knobs.map(|(knob, value)| named(&format!("{system}_{knob}"), value)));
     }

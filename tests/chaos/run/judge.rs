@@ -7,7 +7,6 @@ use super::harness::{Harness, MAX_CONCURRENT};
 use super::ledger::{Ledger, is_paid, life};
 use super::report::Report;
 use super::settle::{agrees, get};
-use super::trouble::PAYMENT_PARTNERS;
 use order_service::core::domain::ids::OrderId;
 use order_service::sandbox::{CallRecord, OrderView, Outcome, PartnerName};
 use serde_json::Value;
@@ -27,7 +26,7 @@ pub async fn judge(harness: &Harness, sessions: &[ClientSession], report: &mut R
     for session in sessions {
         one(harness, &ledger, session, report).await;
     }
-    for partner in PAYMENT_PARTNERS {
+    for partner in PartnerName::payment_systems() {
         let most = most_at_once(&harness.partners.calls(partner));
         let limit = MAX_CONCURRENT * harness.apis.len();
         if most > limit {

@@ -1,7 +1,6 @@
 //! What both payment partners have, by order.
 
 use super::harness::Harness;
-use super::trouble::PAYMENT_PARTNERS;
 use order_service::core::domain::ids::OrderId;
 use order_service::sandbox::{OrderView, PartnerName, State};
 use std::collections::HashMap;
@@ -12,7 +11,7 @@ pub struct Ledger(HashMap<String, Vec<(PartnerName, OrderView)>>);
 impl Ledger {
     pub fn read(harness: &Harness) -> Self {
         let mut all: HashMap<_, Vec<_>> = HashMap::new();
-        for partner in PAYMENT_PARTNERS {
+        for partner in PartnerName::payment_systems() {
             for entry in harness.partners.orders(partner) {
                 let (order, _sequence) = entry.order.number.rsplit_once('-').unwrap();
                 all.entry(order.to_owned()).or_default().push((partner, entry.order));

@@ -12,8 +12,6 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-pub const PAYMENT_PARTNERS: [PartnerName; 2] = [PartnerName::Sber, PartnerName::Odnakassa];
-
 /// A pause; `false` when the storm ended in it.
 pub async fn pause(harness: &Harness, rng: &mut Rng, millis: std::ops::Range<u64>) -> bool {
     let pause = Duration::from_millis(rng.u64(millis));
@@ -23,7 +21,7 @@ pub async fn pause(harness: &Harness, rng: &mut Rng, millis: std::ops::Range<u64
 /// All but the reapers.
 pub fn begin(harness: &Arc<Harness>, rng: &mut Rng, storm: Duration) -> Vec<JoinHandle<()>> {
     let mut all = vec![];
-    for partner in [PAYMENT_PARTNERS[0], PAYMENT_PARTNERS[1], PartnerName::Catalog] {
+    for partner in PartnerName::payment_systems().chain([PartnerName::Catalog]) {
         all.push(tokio::spawn(weather(Arc::clone(harness), rng.fork(), partner)));
     }
     all.push(tokio::spawn(post(Arc::clone(harness), rng.fork(), storm)));
@@ -36,7 +34,7 @@ pub fn begin(harness: &Arc<Harness>, rng: &mut Rng, storm: Duration) -> Vec<Join
 
 /// Fair, then a mood or a scripted fault, then fair again.
 async fn weather(harness: Arc<Harness>, mut rng: Rng, partner: PartnerName) {
-    let pays = PAYMENT_PARTNERS.contains(&partner);
+    let pays = PartnerName::payment_systems().any(|paid| paid == partner);
     while pause(&harness, &mut rng, 50..800).await {
         Harness::bump(&harness.tally.faults);
         if pays && rng.u8(..3) > 0 {
@@ -57,7 +55,7 @@ async fn post(harness: Arc<Harness>, mut rng: Rng, storm: Duration) {
     while pause(&harness, &mut rng, 200..1_000).await {
         let late = began.elapsed() > storm / 3;
         harness.partners.set_callback_url(rng.choice(&harness.apis).map(String::as_str));
-        for partner in PAYMENT_PARTNERS {
+        for partner in PartnerName::payment_systems() {
             harness.partners.set_callback_policy(partner, callback_policy(&mut rng, late));
         }
     }
@@ -113,7 +111,7 @@ async fn switch_off(harness: Arc<Harness>, mut rng: Rng) {
 
 pub async fn heal(harness: &Harness) {
     harness.partners.set_callback_url(harness.apis.first().map(String::as_str));
-    for partner in PAYMENT_PARTNERS {
+    for partner in PartnerName::payment_systems() {
         harness.partners.set_callback_policy(partner, CallbackPolicy::default());
     }
 }
