@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+#[expect(dead_code, reason = "other tests want more of their partner")]
 mod stub_partner;
 
 use order_service::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};

@@ -1,9 +1,10 @@
 //! The shape of each request.
 
-use crate::payment_partner::json;
-use crate::payment_partner::port::{
-    EXTERNAL_ID, NUMBER, call, call_within, order, payment, refund, rejected,
+use crate::payment_partner::calls::{
+    EXTERNAL_ID, NUMBER, call, call_within, order, payment, refund,
 };
+use crate::payment_partner::json;
+use crate::payment_partner::port::rejected;
 use crate::{API_KEY, listed, payment_object, rig};
 use order_service::core::domain::money::{Currency, Money};
 use order_service::core::domain::provider::Provider;
@@ -15,7 +16,7 @@ use std::time::Duration;
 #[tokio::test]
 async fn a_registration_is_keyed_by_our_number() {
     let rig = rig().await;
-    rig.stub.will(json(201, &payment_object("pending")));
+    rig.stub.then(json(201, &payment_object("pending")));
     let trace = TraceParent::new(7, 8);
     let mut call = call_within(Duration::from_secs(9));
     call.trace = Some(trace.clone());
@@ -25,7 +26,7 @@ async fn a_registration_is_keyed_by_our_number() {
     assert_eq!(made.expires_at.unwrap().to_rfc3339(), "2025-11-30T11:13:20Z");
 
     let asked = rig.stub.asked_once();
-    assert_eq!((&*asked.method, &*asked.target), ("POST", "/v1/payments"));
+    assert_eq!(asked.line(), ("POST", "/v1/payments"));
     assert_eq!(asked.header("authorization"), Some(&*format!("Bearer {API_KEY}")));
     assert_eq!(asked.header("idempotency-key"), Some(NUMBER));
     assert_eq!(asked.header("content-type"), Some("application/json"));
@@ -41,8 +42,8 @@ async fn a_registration_is_keyed_by_our_number() {
 #[tokio::test]
 async fn a_repeat_is_the_same_request() {
     let rig = rig().await;
-    rig.stub.will(json(201, &payment_object("pending")));
-    rig.stub.will(json(200, &payment_object("pending")));
+    rig.stub.then(json(201, &payment_object("pending")));
+    rig.stub.then(json(200, &payment_object("pending")));
     let first = rig.adapter.register(&order(), &call()).await;
     assert_eq!(rig.adapter.register(&order(), &call()).await, first);
     let asked = rig.stub.asked();
@@ -53,25 +54,25 @@ async fn a_repeat_is_the_same_request() {
 #[tokio::test]
 async fn a_query_goes_by_our_number() {
     let rig = rig().await;
-    rig.stub.will(listed("pending"));
+    rig.stub.then(listed("pending"));
     rig.adapter.payment_status(&payment(Some(EXTERNAL_ID)), &call()).await.unwrap();
     let asked = rig.stub.asked_once();
     let target = format!("/v1/payments?order_id={NUMBER}");
-    assert_eq!((&*asked.method, &*asked.target), ("GET", &*target));
+    assert_eq!(asked.line(), ("GET", &*target));
     assert_eq!(asked.header("idempotency-key"), None);
 }
 
 #[tokio::test]
 async fn changes_go_by_the_partners_id_under_keys_of_their_own() {
     let rig = rig().await;
-    rig.stub.will(json(200, &payment_object("canceled")));
-    rig.stub.will(json(201, &payment_object("succeeded")));
+    rig.stub.then(json(200, &payment_object("canceled")));
+    rig.stub.then(json(201, &payment_object("succeeded")));
     rig.adapter.cancel(&payment(Some(EXTERNAL_ID)), &call()).await.unwrap();
     rig.adapter.refund(&refund(Some(EXTERNAL_ID)), &call()).await.unwrap();
     let asked = rig.stub.asked();
-    assert_eq!(asked[0].target, format!("/v1/payments/{EXTERNAL_ID}/cancel"));
+    assert_eq!(asked[0].target(), format!("/v1/payments/{EXTERNAL_ID}/cancel"));
     assert_eq!(asked[0].header("idempotency-key"), Some(&*format!("cancel-{NUMBER}")));
-    assert_eq!(asked[1].target, format!("/v1/payments/{EXTERNAL_ID}/refunds"));
+    assert_eq!(asked[1].target(), format!("/v1/payments/{EXTERNAL_ID}/refunds"));
     assert_eq!(asked[1].header("idempotency-key"), Some("R7"));
     let expected = json!({"refund_id": "R7", "amount": {"value": "50.00", "currency": "RUB"}});
     assert_eq!(asked[1].json(), expected);
@@ -80,11 +81,11 @@ async fn changes_go_by_the_partners_id_under_keys_of_their_own() {
 #[tokio::test]
 async fn a_change_without_the_partners_id_asks_for_it_first() {
     let rig = rig().await;
-    rig.stub.will(listed("pending")).will(json(200, &payment_object("canceled")));
+    rig.stub.then(listed("pending")).then(json(200, &payment_object("canceled")));
     rig.adapter.cancel(&payment(None), &call()).await.unwrap();
-    assert_eq!(rig.stub.asked()[1].target, format!("/v1/payments/{EXTERNAL_ID}/cancel"));
+    assert_eq!(rig.stub.asked()[1].target(), format!("/v1/payments/{EXTERNAL_ID}/cancel"));
 
-    rig.stub.will(json(200, &json!({"items": []})));
+    rig.stub.then(json(200, &json!({"items": []})));
     let unknown = rig.adapter.refund(&refund(None), &call()).await;
     assert_eq!(unknown, Err(rejected("payment_unknown", Concern::Order)));
     assert_eq!(rig.stub.asked().len(), 1, "nothing was refunded");

@@ -1,5 +1,5 @@
-//! Sber's adapter at its one door: the shape of each request, the meaning of each answer and of each
-//! silence, and the guards.
+//! What is Sber's own at its adapter: the shape of each request and the meaning of each answer. What
+//! every payment system has to keep to is `tests/payment_port_contract`.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -7,22 +7,17 @@
 mod payment_partner;
 
 mod answers;
-mod guards;
 mod requests;
 mod sandbox;
-mod spans;
 
 use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::outbound::sber::{Credentials, Protocol, SberAdapter, SberConfig};
 use order_service::adapters::resilience::breaker::Breaker;
 use order_service::adapters::resilience::clock::MonotonicClock;
-use order_service::adapters::resilience::guards::GuardConfig;
 use order_service::adapters::resilience::observer::Silent;
-use order_service::adapters::resilience::semaphore::Semaphore;
-use payment_partner::port::{
-    Alarms, EXTERNAL_ID, Guarded, NUMBER, Rig, breaker, bulkhead, no_retry, timeouts,
-};
-use payment_partner::{Answer, Stub, json};
+use payment_partner::calls::{Alarms, EXTERNAL_ID, NUMBER};
+use payment_partner::port::{Guarded, Rig, guards};
+use payment_partner::{Answer, StubPartner, json};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -30,8 +25,8 @@ use std::sync::Arc;
 const PASSWORD: &str = "p&ss=w%rd";
 
 impl Guarded for SberAdapter {
-    fn guards(&self) -> (&Breaker, &Semaphore) {
-        (self.breaker(), self.semaphore())
+    fn guard(&self) -> &Breaker {
+        self.breaker()
     }
 }
 
@@ -45,17 +40,12 @@ fn config(url: &str, protocol: Protocol) -> SberConfig {
         },
         callback_key: None,
         ca_file: None,
-        guards: GuardConfig {
-            timeouts: timeouts(),
-            bulkhead: bulkhead(),
-            breaker: breaker(),
-            retry: no_retry(),
-        },
+        guards: guards(),
     }
 }
 
 async fn rig_with(protocol: Protocol, change: impl FnOnce(&mut SberConfig)) -> Rig<SberAdapter> {
-    let stub = Stub::start().await;
+    let stub = StubPartner::playing([]).await;
     let mut config = config(&stub.url, protocol);
     change(&mut config);
     let (adapter, alarms) = adapter(config);

@@ -1,7 +1,8 @@
 //! The shape of each request, in both generations.
 
+use crate::payment_partner::calls::{EXTERNAL_ID, NUMBER, call, order, payment, refund};
 use crate::payment_partner::json;
-use crate::payment_partner::port::{EXTERNAL_ID, NUMBER, call, order, payment, refund, rejected};
+use crate::payment_partner::port::rejected;
 use crate::{PASSWORD, code, form, known, registered, rig, rig_with};
 use order_service::adapters::outbound::sber::{Credentials, Protocol};
 use order_service::core::domain::money::{Currency, Money};
@@ -17,7 +18,7 @@ use std::time::Duration;
 #[tokio::test]
 async fn a_classic_registration_is_a_form_without_secrets_in_its_url() {
     let rig = rig(Protocol::Classic).await;
-    rig.stub.will(json(200, &registered()));
+    rig.stub.then(json(200, &registered()));
     let trace = TraceParent::new(7, 8);
     let call = Call::new(Deadline::after(Duration::from_secs(9)), Some(trace.clone()));
     let made = rig.adapter.register(&order(), &call).await.unwrap();
@@ -25,7 +26,7 @@ async fn a_classic_registration_is_a_form_without_secrets_in_its_url() {
     assert_eq!(made.form_url, "https://bank.example/pay?mdOrder=6f0c1f0e-1");
 
     let asked = rig.stub.asked_once();
-    assert_eq!((&*asked.method, &*asked.target), ("POST", "/payment/rest/register.do"));
+    assert_eq!(asked.line(), ("POST", "/payment/rest/register.do"));
     assert_eq!(asked.header("content-type"), Some("application/x-www-form-urlencoded"));
     assert_eq!(asked.header("x-idempotencyKey"), None);
     let sent = TraceParent::parse(asked.header("traceparent").unwrap()).unwrap();
@@ -47,7 +48,7 @@ async fn a_classic_registration_is_a_form_without_secrets_in_its_url() {
 #[tokio::test]
 async fn a_json_registration_has_numbers_where_numbers_belong() {
     let rig = rig(Protocol::Json).await;
-    rig.stub.will(json(200, &registered()));
+    rig.stub.then(json(200, &registered()));
     rig.adapter.register(&order(), &call()).await.unwrap();
     let asked = rig.stub.asked_once();
     assert_eq!(asked.header("content-type"), Some("application/json"));
@@ -66,7 +67,7 @@ async fn a_token_replaces_the_login() {
         config.credentials = Credentials::Token(SecretString::from("tok"));
     })
     .await;
-    rig.stub.will(json(200, &known(0)));
+    rig.stub.then(json(200, &known(0)));
     rig.adapter.payment_status(&payment(None), &call()).await.unwrap();
     let fields = form(&rig.stub.asked_once().body);
     let expected = [("orderNumber", NUMBER), ("token", "tok")];
@@ -77,11 +78,11 @@ async fn a_token_replaces_the_login() {
 async fn queries_and_cancellations_go_by_our_number() {
     for protocol in [Protocol::Classic, Protocol::Json] {
         let rig = rig(protocol).await;
-        rig.stub.will(json(200, &known(0))).will(json(200, &json!({"errorCode": 0})));
+        rig.stub.then(json(200, &known(0))).then(json(200, &json!({"errorCode": 0})));
         rig.adapter.payment_status(&payment(Some(EXTERNAL_ID)), &call()).await.unwrap();
         rig.adapter.cancel(&payment(Some(EXTERNAL_ID)), &call()).await.unwrap();
         let asked = rig.stub.asked();
-        let targets: Vec<_> = asked.iter().map(|request| &*request.target).collect();
+        let targets: Vec<_> = asked.iter().map(|request| request.target()).collect();
         let expected = ["/payment/rest/getOrderStatusExtended.do", "/payment/rest/decline.do"];
         assert_eq!(targets, expected);
         for request in asked {
@@ -94,17 +95,17 @@ async fn queries_and_cancellations_go_by_our_number() {
 #[tokio::test]
 async fn a_refund_goes_by_the_banks_id_and_carries_its_key_where_keys_are_known() {
     let classic = rig(Protocol::Classic).await;
-    classic.stub.will(json(200, &json!({"errorCode": 0})));
+    classic.stub.then(json(200, &json!({"errorCode": 0})));
     classic.adapter.refund(&refund(Some(EXTERNAL_ID)), &call()).await.unwrap();
     let asked = classic.stub.asked_once();
-    assert_eq!(asked.target, "/payment/rest/refund.do");
+    assert_eq!(asked.target(), "/payment/rest/refund.do");
     let fields = form(&asked.body);
     assert!(fields.contains(&("orderId".to_owned(), "6f0c1f0e-1".to_owned())), "{fields:?}");
     assert!(fields.contains(&("amount".to_owned(), "5000".to_owned())), "{fields:?}");
     assert!(!asked.body.contains("R7"), "{fields:?}");
 
     let json_rig = rig(Protocol::Json).await;
-    json_rig.stub.will(json(200, &json!({"errorCode": "0"})));
+    json_rig.stub.then(json(200, &json!({"errorCode": "0"})));
     json_rig.adapter.refund(&refund(Some(EXTERNAL_ID)), &call()).await.unwrap();
     let body = json_rig.stub.asked_once().json();
     assert_eq!(body["jsonParams"], json!({"externalRefundId": "R7"}));
@@ -114,11 +115,11 @@ async fn a_refund_goes_by_the_banks_id_and_carries_its_key_where_keys_are_known(
 #[tokio::test]
 async fn a_refund_without_the_banks_id_asks_for_it_first() {
     let rig = rig(Protocol::Classic).await;
-    rig.stub.will(json(200, &known(2))).will(json(200, &json!({"errorCode": 0})));
+    rig.stub.then(json(200, &known(2))).then(json(200, &json!({"errorCode": 0})));
     rig.adapter.refund(&refund(None), &call()).await.unwrap();
     assert!(rig.stub.asked()[1].body.contains("6f0c1f0e-1"));
 
-    rig.stub.will(code(6));
+    rig.stub.then(code(6));
     let unknown_order = rig.adapter.refund(&refund(None), &call()).await;
     assert_eq!(unknown_order, Err(rejected("sber_6", Concern::Order)));
     assert_eq!(rig.stub.asked().len(), 1, "nothing was refunded");

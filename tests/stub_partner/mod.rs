@@ -1,6 +1,7 @@
 //! A partner that does what its script says, once for each request, and remembers what it was asked.
 //! It speaks just enough HTTP to be wrong in every way that a partner can be.
 
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,6 +15,8 @@ const MAX_REQUEST_BYTES: usize = 16 * 1024;
 pub enum Answer {
     /// 200 with this body.
     Json(String),
+    /// Another status with a body of its own.
+    Other(u16, String),
     Status(u16),
     /// A status with one more header line.
     With(u16, &'static str),
@@ -35,6 +38,35 @@ impl Answer {
     }
 }
 
+/// What it was asked.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub head: String,
+    pub body: String,
+}
+
+impl Request {
+    /// Method and target.
+    pub fn line(&self) -> (&str, &str) {
+        let mut words = self.head.split_whitespace();
+        (words.next().unwrap(), words.next().unwrap())
+    }
+
+    pub fn target(&self) -> &str {
+        self.line().1
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let headers = self.head.lines().filter_map(|line| line.split_once(": "));
+        let mut found = headers.filter(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.next().map(|(_, value)| value)
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
 #[derive(Debug)]
 pub struct StubPartner {
     pub url: String,
@@ -45,7 +77,7 @@ pub struct StubPartner {
 #[derive(Debug)]
 struct State {
     script: Mutex<VecDeque<Answer>>,
-    heard: Mutex<Vec<String>>,
+    heard: Mutex<Vec<Request>>,
     /// One permit for each answer that may be given.
     gate: Semaphore,
 }
@@ -77,13 +109,25 @@ impl StubPartner {
         self.state.gate.add_permits(1);
     }
 
-    pub fn then(&self, answer: Answer) {
+    pub fn then(&self, answer: Answer) -> &Self {
         self.state.script.lock().unwrap().push_back(answer);
+        self
     }
 
     /// The heads of all requests so far.
     pub fn heard(&self) -> Vec<String> {
-        self.state.heard.lock().unwrap().clone()
+        self.state.heard.lock().unwrap().iter().map(|request| request.head.clone()).collect()
+    }
+
+    /// The requests since the last look; these are forgotten.
+    pub fn asked(&self) -> Vec<Request> {
+        std::mem::take(&mut self.state.heard.lock().unwrap())
+    }
+
+    pub fn asked_once(&self) -> Request {
+        let mut asked = self.asked();
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        asked.remove(0)
     }
 
     pub fn calls(&self) -> usize {
@@ -112,15 +156,13 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
 }
 
 async fn answer_one(mut stream: TcpStream, state: Arc<State>) -> Option<()> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") && head.len() < MAX_REQUEST_BYTES {
-        head.push(stream.read_u8().await.ok()?);
-    }
-    state.heard.lock().unwrap().push(String::from_utf8_lossy(&head).into_owned());
+    let request = read_request(&mut stream).await?;
+    state.heard.lock().unwrap().push(request);
     state.gate.acquire().await.ok()?.forget();
     let answer = state.script.lock().unwrap().pop_front().unwrap_or(Answer::Status(500));
     let bytes = match answer {
         Answer::Json(body) => whole(200, "Content-Type: application/json", &body),
+        Answer::Other(status, body) => whole(status, "Content-Type: text/plain", &body),
         Answer::Status(status) => whole(status, "X-Stub: 1", ""),
         Answer::With(status, header) => whole(status, header, ""),
         Answer::Html(body) => whole(200, "Content-Type: text/html", body),
@@ -130,6 +172,20 @@ async fn answer_one(mut stream: TcpStream, state: Arc<State>) -> Option<()> {
         Answer::Hang => std::future::pending().await,
     };
     stream.write_all(&bytes).await.ok()
+}
+
+async fn read_request(stream: &mut TcpStream) -> Option<Request> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") && head.len() < MAX_REQUEST_BYTES {
+        head.push(stream.read_u8().await.ok()?);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let mut request = Request { head, body: String::new() };
+    let length = request.header("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    request.body = String::from_utf8(body).unwrap();
+    Some(request)
 }
 
 fn whole(status: u16, header: &str, body: &str) -> Vec<u8> {
