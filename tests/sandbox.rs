@@ -1,4 +1,4 @@
-//! The simulated partners keep to the protocols' page, and every switch does what it says.
+//! The simulated partners keep to the pages of docs/partners, and every switch does what it says.
 //! One file a partner; `wire` is about connections.
 
 #[path = "sandbox/callbacks.rs"]

@@ -1,7 +1,7 @@
 //! The simulated partners: the payment systems, the catalog and the recommendations, each on a port of
 //! its own, with another for the control API and the payment pages.
 //!
-//! It is the second implementation of the partners' protocols, written from the same page as the
+//! It is the second implementation of the partners' protocols, written from the same pages (docs/partners) as the
 //! service's adapters and sharing no code with them: an error in one is found by the other.
 
 mod bank;

@@ -1,5 +1,5 @@
 //! How long a call may run: its own limit or what the caller's deadline leaves, and who is to blame
-//! when time runs out (requirements 081-083, trap D-12).
+//! when time runs out.
 
 use crate::core::domain::unavailable::{NoAnswer, Shed, Unknown};
 use crate::core::ports::deadline::Deadline;

@@ -44,7 +44,7 @@ impl InvalidSettings {
     }
 }
 
-/// How long a call may take, in layers (requirements 077-079).
+/// How long a call may take, in layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeoutConfig {
     /// `CONNECT_TIMEOUT`: until there is a connection, TLS included.
@@ -117,7 +117,7 @@ pub enum Concurrency {
     Adaptive,
 }
 
-/// How many calls may run and wait at once (requirements 061-064).
+/// How many calls may run and wait at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkheadConfig {
     /// `MAX_CONCURRENT`: calls in flight.
@@ -182,7 +182,7 @@ impl BulkheadConfig {
     }
 }
 
-/// How reads are tried again (requirements 087-089).
+/// How reads are tried again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryConfig {
     /// `RETRY_MAX_ATTEMPTS`: the first included; 1 never tries again.

@@ -58,7 +58,7 @@ impl fmt::Display for RefundKey {
     }
 }
 
-/// How far a refund has come (payments.md, rule 11).
+/// How far a refund has come (docs/payments.md, rule 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefundState {
     /// Nothing was sent, or what was sent certainly had no effect.

@@ -120,7 +120,7 @@ impl OrderAggregate {
 
     /// Money that arrived for a registration that was given up, or twice: for each, a refund of what is
     /// left of it, for the operator to release. Derived from what is stored, whoever learned of it and
-    /// however (payments.md, rule 12). What a person gave up stays given up.
+    /// however (docs/payments.md, rule 12). What a person gave up stays given up.
     pub(super) fn plan_late_refunds(&mut self, context: &DecisionContext) {
         let seen_to = |registration: &Registration| {
             self.refunds.iter().any(|refund| {

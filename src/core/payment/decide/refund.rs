@@ -1,6 +1,6 @@
 //! The next step of a refund: read what was given back so far, send, read again. Only a report that
 //! tells the refunded sum proves anything, and it is compared with what the provider told before the
-//! call (payments.md, rule 11).
+//! call (docs/payments.md, rule 11).
 
 use crate::core::domain::money::Money;
 use crate::core::payment::OrderAggregate;

@@ -1,0 +1,77 @@
+//! What the documents name is there: the tests of docs/outcomes.md, and every page that a page or a
+//! comment sends its reader to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// All Rust below `folder`, as one text.
+fn sources(folder: &str) -> String {
+    let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
+    files(&root().join(folder)).into_iter().map(read).collect()
+}
+
+/// Long enough to be a sentence, and in the letters of one.
+fn is_test_name(word: &str) -> bool {
+    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    word.matches('_').count() >= 3 && word.chars().all(letters)
+}
+
+#[test]
+fn every_test_and_file_that_the_page_of_outcomes_names_is_there() {
+    let page = fs::read_to_string(root().join("docs/outcomes.md")).unwrap();
+    let sources = ["src", "tests"].map(sources).concat();
+    let named: Vec<_> = page.split('`').skip(1).step_by(2).collect();
+    let (mut tests, mut lost) = (0, vec![]);
+    for word in named {
+        let there = if is_test_name(word) {
+            tests += 1;
+            sources.contains(&format!("fn {word}("))
+        } else {
+            !word.contains('/') || root().join(word).exists()
+        };
+        if !there {
+            lost.push(word);
+        }
+    }
+    assert!(lost.is_empty(), "{lost:?}");
+    assert!(tests > 20, "only {tests} tests are named");
+}
+
+/// The pages that a text names, as it names them.
+fn pages(text: &str) -> impl Iterator<Item = &str> {
+    let of_a_path = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
+    let words = text.split(move |c| !of_a_path(c));
+    let words = words.map(|word| word.trim_start_matches('/').trim_end_matches(['.', ':']));
+    words.filter(|word| word.len() > 3 && word.ends_with(".md") && !word.contains("://"))
+}
+
+#[test]
+fn every_page_that_is_named_is_there() {
+    let mut texts: Vec<PathBuf> =
+        ["benches", "config", "docs", "examples", "migrations", "src", "tests"]
+            .iter()
+            .flat_map(|folder| files(&root().join(folder)))
+            .collect();
+    texts.extend(["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"].map(|page| root().join(page)));
+    let mut lost = vec![];
+    for file in texts {
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        let beside = file.parent().expect("a file is in a folder");
+        let there = |page: &&str| root().join(page).exists() || beside.join(page).exists();
+        let gone =
+            pages(&text).filter(|page| !there(page)).map(|page| (file.clone(), page.to_owned()));
+        lost.extend(gone);
+    }
+    assert!(lost.is_empty(), "{lost:#?}");
+}
