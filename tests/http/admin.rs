@@ -5,6 +5,7 @@ use crate::harness::{Harness, Reply, request, send};
 use axum::Router;
 use order_service::adapters::inbound::admin::{AdminState, Exposition, router};
 use order_service::adapters::resilience::breaker::{BreakerMode, BreakerState};
+use order_service::core::domain::unavailable::System;
 use order_service::core::use_cases::operate_tasks::OperateTasks;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -74,7 +75,7 @@ async fn the_systems_are_shown_as_they_stand() {
     let harness = Harness::open();
     let router = admin(&harness, None);
     let reply = send(&router, request("GET", "/admin/systems", &[], None)).await;
-    assert_eq!(reply.json.as_array().unwrap().len(), 4);
+    assert_eq!(reply.json.as_array().unwrap().len(), System::ALL.len());
     assert_eq!(
         reply.json[0],
         json!({

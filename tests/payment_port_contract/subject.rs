@@ -39,7 +39,10 @@ pub const IMPATIENT: &[(&str, &str)] =
 /// Reads are asked once, so that each answer is seen.
 const ONCE: (&str, &str) = ("RETRY_MAX_ATTEMPTS", "1");
 
-/// Every payment system.
+/// The settings for the protocols that a payment system can be spoken to in beside its usual one.
+const MORE_PROTOCOLS: &[(Provider, &[(&str, &str)])] = &[(Provider::Sber, &[("PROTOCOL", "json")])];
+
+/// Every payment system, in each of its protocols.
 pub async fn all() -> Vec<Subject> {
     all_with(&[]).await
 }
@@ -47,21 +50,12 @@ pub async fn all() -> Vec<Subject> {
 /// The same with these settings of each.
 pub async fn all_with(settings: &[(&str, &str)]) -> Vec<Subject> {
     let mut subjects = Vec::new();
-    for provider in Provider::ALL {
-        for protocol in protocols(provider) {
-            let settings = [ONCE].iter().chain(*protocol).chain(settings);
-            subjects.push(Subject::new(provider, settings).await);
-        }
+    let usual = Provider::ALL.map(|provider| (provider, &[][..]));
+    for (provider, protocol) in usual.into_iter().chain(MORE_PROTOCOLS.iter().copied()) {
+        let settings = [ONCE].iter().chain(protocol).chain(settings);
+        subjects.push(Subject::new(provider, settings).await);
     }
     subjects
-}
-
-/// The settings of each protocol that a payment system can be spoken to in; mostly there is one.
-fn protocols(provider: Provider) -> &'static [&'static [(&'static str, &'static str)]] {
-    match provider {
-        Provider::Sber => &[&[], &[("PROTOCOL", "json")]],
-        Provider::OdnaKassa => &[&[]],
-    }
 }
 
 impl Subject {
