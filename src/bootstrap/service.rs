@@ -1,6 +1,6 @@
 //! One instance of the service: built from its configuration, run until it is told to stop.
 
-use super::partners::Partners;
+use super::partners::{self, Partners};
 use super::shutdown::{GracefulShutdown, Signals};
 use crate::adapters::inbound::admin::{self, AdminState, Exposition};
 use crate::adapters::inbound::api::auth::Auth;
@@ -128,6 +128,8 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
         Arc::new(MeteredStore::new(store, Arc::clone(&metrics), storage::system_name(url)?));
     // Whatever this instance's predecessor held when it died is due again at once.
     store.release_leases(&config.payment.instance).await.context("leases cannot be released")?;
+    let made_at = storage::payment_systems(url).await.context("the database cannot be reached")?;
+    partners::tell_of_absent(&made_at, &config.payment_systems);
     let partners = Partners::connect(&config, &metrics)?;
     let watch = Arc::new(TaskWatch::default());
     let (runs, stop) = (TaskTracker::new(), CancellationToken::new());

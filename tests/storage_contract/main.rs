@@ -12,6 +12,7 @@ mod queueing;
 mod refunding;
 mod refusing;
 
+mod newer_version;
 mod postgres_alone;
 mod proxy;
 mod sqlite_alone;

@@ -61,6 +61,8 @@ impl Harness {
         .map(|(name, value)| (name.to_owned(), value))
         .into();
         settings.extend(partners.service_env());
+        let all = PartnerName::payment_systems().map(PartnerName::as_str).collect::<Vec<_>>();
+        settings.push(("PAYMENT_PROVIDERS".to_owned(), all.join(",")));
         for partner in PartnerName::payment_systems() {
             let system = partner.as_str().to_uppercase();
             for (knob, value) in [
@@ -87,6 +89,17 @@ impl Harness {
 
     pub fn set(&mut self, name: &str, value: &str) {
         self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Takes away every variable that begins so, and returns them.
+    pub fn unset(&mut self, prefix: &str) -> Vec<(String, String)> {
+        self.settings.extract_if(.., |(name, _)| name.starts_with(prefix)).collect()
+    }
+
+    /// Where the instance keeps its orders.
+    pub fn database_url(&self) -> &str {
+        let mut settings = self.settings.iter();
+        settings.find(|(name, _)| name == "DATABASE_URL").map(|(_, url)| &**url).unwrap()
     }
 
     /// Starts an instance and waits until it is ready, or dead if it was told to die early.

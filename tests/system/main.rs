@@ -10,6 +10,7 @@ mod collector;
 mod deaths;
 mod harness;
 mod journey;
+mod leaving;
 mod metrics;
 mod outages;
 mod spans;

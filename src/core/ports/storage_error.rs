@@ -1,6 +1,6 @@
 //! Why a database did not do what it was asked: one error for all ports that it stands behind.
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
     /// The database cannot be reached or does not answer in time; it may recover by itself. Nothing
     /// was committed, or, rarely, its commit was under way and nobody heard how it ended.
@@ -12,4 +12,8 @@ pub enum StorageError {
     /// What is stored breaks its own rules.
     #[error("storage holds what it cannot hold: {0}")]
     Corrupt(&'static str),
+    /// A newer version was here and left an order at a payment system that this one does not know:
+    /// nothing is wrong with it, and nothing can be done with it here.
+    #[error("an order at payment system {0:?}, which this version does not know")]
+    UnknownProvider(Box<str>),
 }

@@ -19,7 +19,7 @@ pub enum Answer<T> {
     Replayed(T),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdempotencyError {
     #[error("a request with this key is still under way")]
     InProgress,

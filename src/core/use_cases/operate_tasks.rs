@@ -39,7 +39,7 @@ pub struct Deed {
     pub reason: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OperateError {
     #[error("no such task")]
     NotFound,

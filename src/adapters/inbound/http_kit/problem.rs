@@ -62,9 +62,13 @@ impl Problem {
 
     /// Something that cannot happen did; `cause` goes to the log and nowhere else.
     pub fn internal(cause: impl Into<String>) -> Self {
-        let mut problem = Self::new(Code::Internal);
-        problem.particulars().cause = Some(cause.into());
-        problem
+        Self::new(Code::Internal).with_cause(cause)
+    }
+
+    /// For the log and nowhere else: what a person has to look at.
+    pub fn with_cause(mut self, cause: impl Into<String>) -> Self {
+        self.particulars().cause = Some(cause.into());
+        self
     }
 
     pub const fn with_status(mut self, status: StatusCode) -> Self {

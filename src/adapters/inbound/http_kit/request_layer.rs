@@ -152,7 +152,7 @@ fn finish(
 ) -> Response {
     let problem = answer.extensions_mut().remove::<Problem>();
     if let Some(problem) = &problem {
-        log_internal(problem);
+        log_cause(problem);
         write_problem(problem, context, &mut answer);
     }
     let headers = answer.headers_mut();
@@ -177,10 +177,10 @@ fn write_problem(problem: &Problem, context: &RequestContext, answer: &mut Respo
     }
 }
 
-/// The one place where a failure of ours is logged. What a partner or the database could not do was
-/// told where it was handled.
-fn log_internal(problem: &Problem) {
-    if problem.code == Code::Internal {
+/// The one place where a failure of ours is logged, and what else has a cause for a person. What a
+/// partner or the database could not do was told where it was handled.
+fn log_cause(problem: &Problem) {
+    if problem.code == Code::Internal || problem.cause().is_some() {
         let error = problem.cause().unwrap_or("unknown");
         tracing::error!(code = problem.code.as_str(), error, "request failed");
     }

@@ -29,6 +29,9 @@ impl From<StorageError> for Problem {
             StorageError::ForeignExternalId | StorageError::Corrupt(_) => {
                 Self::internal(error.to_string())
             }
+            StorageError::UnknownProvider(_) => Self::new(Code::StorageUnavailable)
+                .with_detail(NEWER_VERSION)
+                .with_cause(error.to_string()),
         }
     }
 }
@@ -173,6 +176,11 @@ impl From<OperateError> for Problem {
     }
 }
 
+const NEWER_VERSION: Text = Text::new(
+    "This order is at a payment system that only a newer version of the service knows.",
+    "Этот заказ оформлен в платёжной системе, которую знает только более новая версия сервиса.",
+);
+
 const NOT_A_CALLBACK: Text =
     Text::new("This is not a callback of this provider.", "Это не уведомление этой системы.");
 
@@ -198,6 +206,14 @@ mod tests {
         assert_eq!(problem(Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort))), 504);
         assert_eq!(problem(Cause::Unknown(Unknown::TimedOut)), 503);
         assert_eq!(problem(Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen))), 503);
+    }
+
+    #[test]
+    fn what_only_a_newer_version_can_do_is_worth_another_try_and_a_line_in_the_log() {
+        let problem = Problem::from(StorageError::UnknownProvider("not-yet".into()));
+        assert_eq!((problem.code, problem.status.as_u16()), (Code::StorageUnavailable, 503));
+        assert_eq!(problem.retry_after_secs(), Some(1));
+        assert!(problem.cause().unwrap().contains("\"not-yet\""));
     }
 
     #[test]

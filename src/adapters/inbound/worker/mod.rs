@@ -84,7 +84,11 @@ impl Worker {
                     tracing::warn!("tasks cannot be claimed: the storage does not answer");
                     return false;
                 }
-                Ok(Err(error @ (StorageError::ForeignExternalId | StorageError::Corrupt(_)))) => {
+                Ok(Err(
+                    error @ (StorageError::ForeignExternalId
+                    | StorageError::Corrupt(_)
+                    | StorageError::UnknownProvider(_)),
+                )) => {
                     tracing::error!(%error, "tasks cannot be claimed");
                     return false;
                 }

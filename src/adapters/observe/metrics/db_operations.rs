@@ -61,5 +61,6 @@ pub(super) const fn word_of(error: &StorageError) -> &'static str {
         StorageError::Unavailable => "unavailable",
         StorageError::ForeignExternalId => "foreign_external_id",
         StorageError::Corrupt(_) => "corrupt",
+        StorageError::UnknownProvider(_) => "unknown_provider",
     }
 }

@@ -1,6 +1,7 @@
 //! Where orders live: SQLite for one instance, PostgreSQL for many, memory for tests, behind the same
 //! ports. The scheme of the URL chooses; a contract suite (tests/storage_contract) holds all to the same.
 
+mod census;
 mod decision;
 mod diff;
 mod filters;
@@ -14,6 +15,7 @@ mod migrations;
 mod postgres;
 mod sqlite;
 
+pub use census::payment_systems;
 pub use memory::MemoryStore;
 pub use migrations::migrate;
 pub use postgres::PgStore;

@@ -57,9 +57,11 @@ impl PlacementBatcher {
             }
             // One of them was wrong, or the answer was lost: each for itself.
             Ok(None) => self.one_by_one(batch, true).await,
-            Err(StorageError::ForeignExternalId | StorageError::Corrupt(_)) => {
-                self.one_by_one(batch, false).await
-            }
+            Err(
+                StorageError::ForeignExternalId
+                | StorageError::Corrupt(_)
+                | StorageError::UnknownProvider(_),
+            ) => self.one_by_one(batch, false).await,
             Err(StorageError::Unavailable) => {
                 for placement in batch {
                     let _ = placement.reply.send(Err(StorageError::Unavailable));

@@ -183,12 +183,15 @@ macro_rules! due {
             $routine,
             " AND t.due_at <= clock.now AND t.state IN ('queued', 'running') AND ",
             known_kind!(),
-            " ORDER BY t.due_at LIMIT lane.size FOR UPDATE SKIP LOCKED)"
+            " AND (SELECT bool_and(x.provider = ANY ($7)) FROM registrations x \
+             WHERE x.order_id = t.order_id) IS NOT FALSE \
+             ORDER BY t.due_at LIMIT lane.size FOR UPDATE SKIP LOCKED)"
         )
     };
 }
 
-/// `$1` a test's now, `$2` lanes, `$3` how many of each, `$4` owner, `$5` token, `$6` the lease.
+/// `$1` a test's now, `$2` lanes, `$3` how many of each, `$4` owner, `$5` token, `$6` the lease, `$7` the
+/// payment systems that are known here: what a newer version does at others is left to it.
 /// Routine polls come last: those are only looked at, and locked, where the others left room.
 /// What is due becomes an array, which the planner takes for short; of a join with it, it would fear
 /// thousands of rows and read the whole table. Whoever looks for what this claim took, because its

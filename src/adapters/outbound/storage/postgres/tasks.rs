@@ -8,6 +8,7 @@ use crate::adapters::outbound::storage::rows::{
 };
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
 use crate::core::domain::ids::{InstanceId, TaskId};
+use crate::core::domain::provider::Provider;
 use crate::core::payment::task::Task;
 use crate::core::ports::order_repository::Scope;
 use crate::core::ports::storage_error::StorageError;
@@ -83,6 +84,7 @@ impl Work for ClaimRequest {
                 .bind(self.owner.as_str())
                 .bind(self.token.uuid().to_string())
                 .bind(micros(self.lease))
+                .bind(Provider::ALL.map(Provider::as_str))
                 .fetch_all(&mut *tx.connection)
                 .await?;
         }

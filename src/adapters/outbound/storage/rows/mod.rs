@@ -19,6 +19,7 @@ pub use task::{TaskRow, lane_word};
 
 use super::invariants::READABLE;
 use crate::core::domain::money::{Currency, Money};
+use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::ports::storage_error::StorageError;
@@ -91,7 +92,12 @@ fn known<T>(word: Option<T>) -> Result<T, StorageError> {
     word.ok_or(StorageError::Corrupt(READABLE))
 }
 
-/// The same for a word that may be absent.
+/// The payment system of that word, unless only a newer version knows it.
+fn provider(word: &str) -> Result<Provider, StorageError> {
+    Provider::parse(word).ok_or_else(|| StorageError::UnknownProvider(word.into()))
+}
+
+/// A word that may be absent, but must be known.
 fn known_if<T>(
     word: Option<&str>,
     parse: fn(&str) -> Option<T>,

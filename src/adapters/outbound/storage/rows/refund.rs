@@ -1,9 +1,8 @@
 //! Rows of `refunds`.
 
-use super::{known, micros, moment, money};
+use super::{known, micros, moment, money, provider};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::Money;
-use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
 use crate::core::ports::storage_error::StorageError;
@@ -57,7 +56,7 @@ impl RefundRow {
         let task = self.task_id.map(|id| known(TaskId::from_i64(id))).transpose()?;
         Ok(Refund {
             key: RefundKey::stored(&self.key),
-            provider: known(Provider::parse(&self.provider))?,
+            provider: provider(&self.provider)?,
             sequence: self.sequence,
             amount: money(self.amount, &self.currency)?,
             state: known(RefundState::parse(&self.state))?,

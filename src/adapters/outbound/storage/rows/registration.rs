@@ -1,8 +1,8 @@
 //! Rows of `registrations`.
 
-use super::{clean, known, known_if, micros, moment, money};
+use super::{clean, known, known_if, micros, moment, money, provider};
 use crate::core::domain::ids::OrderId;
-use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::provider::ProviderNumber;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::registration::{Ending, Registration, RegistrationState};
 use crate::core::ports::storage_error::StorageError;
@@ -81,7 +81,7 @@ impl RegistrationRow {
         let hinted_at = self.hinted.then_some(self.updated_at);
         Ok(Registration {
             sequence: self.sequence,
-            provider: known(Provider::parse(&self.provider))?,
+            provider: provider(&self.provider)?,
             number: ProviderNumber::told(&self.number),
             amount: money(self.amount, &self.currency)?,
             state: known(RegistrationState::parse(&self.state))?,

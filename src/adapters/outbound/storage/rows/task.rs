@@ -1,6 +1,6 @@
 //! Rows of `tasks`.
 
-use super::{clean, known, known_if, moment};
+use super::{clean, known, known_if, moment, provider};
 use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
@@ -48,12 +48,16 @@ impl TaskRow {
             state: known(TaskState::parse(&self.state))?,
             reason: known_if(self.reason.as_deref(), Reason::parse)?,
             run_at: Timestamp::from_micros(self.run_at),
-            lane: known_if(Some(&*self.lane).filter(|lane| *lane != ANY_LANE), Provider::parse)?,
+            lane: Some(&*self.lane).filter(|lane| *lane != ANY_LANE).map(provider).transpose()?,
             attempts: self.attempts,
             lost_leases: self.lost_leases,
             deadline: Timestamp::from_micros(self.deadline),
             lease: self.lease(),
-            result: known_if(self.result_provider.as_deref(), Provider::parse)?
+            result: self
+                .result_provider
+                .as_deref()
+                .map(provider)
+                .transpose()?
                 .zip(self.result_sequence),
             error: known_if(self.error.as_deref(), TaskError::parse)?,
             settled: self.settled_by.zip(moment(self.settled_at)),

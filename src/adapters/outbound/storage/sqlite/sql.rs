@@ -188,12 +188,15 @@ macro_rules! due {
             $routine,
             " AND t.due_at <= $2 AND t.state IN ('queued', 'running') AND ",
             known_kind!(),
-            " ORDER BY t.due_at LIMIT $3)"
+            " AND NOT EXISTS (SELECT 1 FROM registrations x WHERE x.order_id = t.order_id \
+             AND x.provider NOT IN (SELECT value FROM json_each($7))) \
+             ORDER BY t.due_at LIMIT $3)"
         )
     };
 }
 
-/// One lane, routine polls last: `$1` to `$3` as above, `$4` owner, `$5` token, `$6` end of the lease.
+/// One lane, routine polls last: `$1` to `$3` as above, `$4` owner, `$5` token, `$6` end of the lease, `$7`
+/// the payment systems that are known here, as JSON: what a newer version does at others is left to it.
 pub const CLAIM: &str = concat!(
     "UPDATE tasks SET lost_leases = lost_leases + (state = 'running'), state = 'running', \
      lease_owner = $4, lease_token = $5, lease_until = $6, version = version + 1, \

@@ -4,10 +4,11 @@ use super::writer::{Tx, Work, WriteError};
 use super::{SqliteStore, blob, sql};
 use crate::adapters::outbound::storage::filters::{TaskFilter, only_customer};
 use crate::adapters::outbound::storage::rows::{
-    ClaimedRow, TaskRow, TaskViewRow, lane_word, read, read_all,
+    ClaimedRow, TaskRow, TaskViewRow, lane_word, read, read_all, write,
 };
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
 use crate::core::domain::ids::{InstanceId, TaskId};
+use crate::core::domain::provider::Provider;
 use crate::core::payment::task::Task;
 use crate::core::ports::order_repository::Scope;
 use crate::core::ports::storage_error::StorageError;
@@ -65,6 +66,7 @@ impl Work for ClaimRequest {
                 .bind(self.owner.as_str())
                 .bind(blob(self.token.uuid()))
                 .bind((tx.now + self.lease).micros())
+                .bind(write(&Provider::ALL.map(Provider::as_str)))
                 .fetch_all(&mut *tx.connection)
                 .await?;
             rows.extend(read_all::<ClaimedRow, _>(&claimed)?);

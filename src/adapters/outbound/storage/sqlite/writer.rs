@@ -158,13 +158,13 @@ impl Batch {
 
     fn answer(self, verdict: Result<(), StorageError>) {
         for request in self.placements {
-            request.answer(verdict);
+            request.answer(verdict.clone());
         }
         for request in self.changes {
-            request.answer(verdict);
+            request.answer(verdict.clone());
         }
         for job in self.others {
-            job.answer(verdict);
+            job.answer(verdict.clone());
         }
     }
 
