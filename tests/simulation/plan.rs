@@ -1,13 +1,13 @@
 //! What a seed decides before anything happens: the settings, who takes part, and how bad it gets.
 
 use super::Options;
-use super::bank::place;
+use super::bank::{PROVIDERS, place};
 use super::dice::Dice;
 use super::faults::Fault;
 use order_service::adapters::resilience::breaker::BreakerConfig;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig};
 use order_service::core::domain::ids::InstanceId;
-use order_service::core::domain::provider::{Preference, Provider};
+use order_service::core::domain::provider::Preference;
 use order_service::core::payment::policy::PaymentPolicy;
 use std::ops::Range;
 use std::time::Duration;
@@ -23,8 +23,8 @@ pub struct Plan {
     /// How long everything goes wrong.
     pub chaos: Duration,
     pub policy: PaymentPolicy,
-    /// By provider, as `Provider::ALL`.
-    pub call_limit: [Duration; Provider::ALL.len()],
+    /// By provider, as `PROVIDERS`.
+    pub call_limit: [Duration; PROVIDERS.len()],
     pub bulkhead: BulkheadConfig,
     pub breaker: BreakerConfig,
     pub retry: RetryConfig,
@@ -39,7 +39,7 @@ pub struct Plan {
     /// Whether the bank knows a key for refunds.
     pub refund_key: bool,
     /// By provider: when it is away.
-    pub outages: [Vec<Range<Duration>>; Provider::ALL.len()],
+    pub outages: [Vec<Range<Duration>>; PROVIDERS.len()],
     /// By instance: when it cannot reach the database.
     pub dark: Vec<Vec<Range<Duration>>>,
     intensity: [f64; Fault::ALL.len()],
@@ -59,7 +59,7 @@ impl Plan {
             backlog,
             chaos,
             policy: policy(&dice, backlog),
-            call_limit: Provider::ALL.map(|provider| {
+            call_limit: PROVIDERS.map(|provider| {
                 dice.millis(5_000, if place(provider) == 0 { 20_000 } else { 15_000 })
             }),
             bulkhead: bulkhead(&dice),
@@ -71,13 +71,13 @@ impl Plan {
             skew: [0; 3],
             form_life: 120_000..600_000,
             refund_key: dice.chance(0.3),
-            outages: Provider::ALL.map(|_| Vec::new()),
+            outages: PROVIDERS.map(|_| Vec::new()),
             dark: Vec::new(),
             intensity,
         };
         let offsets = dice.offsets();
         plan.skew = offsets.map(|seconds| if options.skewed { seconds } else { 0 });
-        plan.outages = Provider::ALL.map(|_| plan.gaps(&dice, options, Fault::Outage));
+        plan.outages = PROVIDERS.map(|_| plan.gaps(&dice, options, Fault::Outage));
         plan.dark = (0..3).map(|_| plan.gaps(&dice, options, Fault::Storage)).collect();
         plan
     }
@@ -138,7 +138,7 @@ fn grades(fault: Fault) -> &'static [f64] {
 }
 
 fn policy(dice: &Dice, backlog: bool) -> PaymentPolicy {
-    let mut providers = Provider::ALL.to_vec();
+    let mut providers = PROVIDERS.to_vec();
     match dice.below(10) {
         0 => providers.truncate(1),
         1 => drop(providers.drain(..1)),

@@ -1,6 +1,6 @@
 //! The world of one seed: its time, its parts, what clients were told, and its three acts.
 
-use super::bank::{self, Bank};
+use super::bank::{self, Bank, PROVIDERS};
 use super::chronicle::Chronicle;
 use super::client;
 use super::dice::Dice;
@@ -37,7 +37,7 @@ pub struct World {
     /// What is stored, beneath all storage faults.
     pub store: Arc<MemoryStore>,
     pub fleet: Fleet,
-    banks: [Bank; Provider::ALL.len()],
+    banks: [Bank; PROVIDERS.len()],
     records: Mutex<Records>,
     began: Instant,
     healed: AtomicBool,
@@ -87,7 +87,7 @@ impl World {
             chronicle: Chronicle::new(options.record),
             store: Arc::new(MemoryStore::new(Arc::new(WallClock { began, skew: 0 }))),
             fleet: Fleet::default(),
-            banks: Provider::ALL.map(|provider| Bank::new(seed, provider)),
+            banks: PROVIDERS.map(|provider| Bank::new(seed, provider)),
             records: Mutex::default(),
             began,
             healed: AtomicBool::new(false),

@@ -42,14 +42,14 @@ async fn moved(world: &World, number: &str, from: &str, to: &str) {
 async fn an_unknown_payment_system_is_told_of_and_left_alone(world: World) {
     let (ours, theirs) = (at_sber(&world).await, at_sber(&world).await);
     let number = registration(theirs, Provider::Sber, 1).number;
-    moved(&world, number.as_str(), "sber", "tretya").await;
-    let unknown = StorageError::UnknownProvider("tretya".into());
+    moved(&world, number.as_str(), "sber", "not-yet").await;
+    let unknown = StorageError::UnknownProvider("not-yet".into());
 
     let read = world.store.aggregate(theirs, &Scope::Anyone).await;
     assert_eq!(read, Err(unknown.clone()));
     assert_eq!(world.change(theirs, |_, _| ()).await, Err(unknown));
     assert!(world.store.aggregate(ours, &Scope::Anyone).await.unwrap().is_some());
-    assert_eq!(payment_systems(&world.url).await.unwrap(), ["sber", "tretya"]);
+    assert_eq!(payment_systems(&world.url).await.unwrap(), ["not-yet", "sber"]);
 
     // The newest is not known here: a page of one is full all the same.
     let page = OrderQuery { limit: 1, ..OrderQuery::default() };
@@ -64,7 +64,7 @@ async fn an_unknown_payment_system_is_told_of_and_left_alone(world: World) {
         world.turn(Duration::from_secs(3_600));
     }
 
-    moved(&world, number.as_str(), "tretya", "sber").await;
+    moved(&world, number.as_str(), "not-yet", "sber").await;
     let back = world.aggregate(theirs).await;
     assert_eq!(back.tasks[0].lost_leases, 0, "nobody held it meanwhile");
     let claimed = world.store.claim(&claim("i-1", &[(None, 5)])).await.unwrap();

@@ -41,19 +41,19 @@ async fn an_order_at_a_payment_system_that_is_not_known_is_refused_by_its_name()
     let mut harness = Harness::new().await;
     let (order, _) = awaiting_payment(&mut harness).await;
     let mut file = SqliteConnection::connect(harness.database_url()).await.unwrap();
-    let newer = "UPDATE registrations SET provider = 'fourth'; UPDATE tasks SET lane = 'fourth' WHERE lane = 'sber'";
+    let newer = "UPDATE registrations SET provider = 'not-yet'; UPDATE tasks SET lane = 'not-yet' WHERE lane = 'sber'";
     file.execute(newer).await.unwrap();
     file.close().await.unwrap();
     harness.start(&[]).await;
     let log = harness.log();
-    assert!(log.contains("this version does not know") && log.contains("fourth"), "{log}");
+    assert!(log.contains("this version does not know") && log.contains("not-yet"), "{log}");
 
     let refused = harness.get(&format!("/v1/orders/{order}")).await;
     assert_eq!((refused.status, &refused.body["code"]), (503, &json!("storage_unavailable")));
     assert!(refused.headers.contains_key("retry-after"));
     assert_eq!(harness.confirm(&order).await.status, 503);
     assert!(
-        harness.log().contains("an order at payment system \\\"fourth\\\""),
+        harness.log().contains("an order at payment system \\\"not-yet\\\""),
         "{}",
         harness.log()
     );
