@@ -5,7 +5,7 @@ use crate::core::domain::money::{Money, MoneyError};
 use crate::core::domain::timestamp::Timestamp;
 use std::collections::HashSet;
 
-/// The largest total that both payment systems take, in minor units (Sber: twelve digits).
+/// The largest total that every payment system takes, in minor units (Sber: twelve digits).
 pub const MAX_TOTAL_MINOR: i64 = 999_999_999_999;
 pub const MAX_ITEMS: usize = 100;
 pub const MAX_QUANTITY: u32 = 10_000;
