@@ -75,3 +75,51 @@ fn every_page_that_is_named_is_there() {
     }
     assert!(lost.is_empty(), "{lost:#?}");
 }
+
+/// A type, and a function of it: `Type` or `Type::function`.
+fn is_rust_name(word: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let upper = word.chars().next().is_some_and(|first| first.is_ascii_uppercase());
+    upper && word.chars().all(plain) && word.contains(|c: char| c.is_ascii_lowercase())
+}
+
+/// `tests/architecture.rs` sees to the table of invariants.
+#[test]
+fn every_type_function_and_file_that_the_architecture_names_is_there() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let text = page.split("## Invariants").next().unwrap();
+    let without_code = text.split("```").step_by(2).collect::<String>();
+    let sources = sources("src");
+    let paths: Vec<_> = ["src", "tests", "config", "docs", "migrations"]
+        .iter()
+        .flat_map(|folder| files(&root().join(folder)))
+        .map(|path| path.display().to_string())
+        .collect();
+    let (mut names, mut places, mut lost) = (0, 0, vec![]);
+    for word in without_code.split('`').skip(1).step_by(2) {
+        let there = if is_rust_name(word) {
+            names += 1;
+            let (of, function) = word.split_once("::").unwrap_or((word, ""));
+            let known = |kind: &str| sources.contains(&format!("{kind} {of}"));
+            let imported = sources.contains(&format!("::{of};"));
+            (imported || ["struct", "enum", "trait", "type"].into_iter().any(known))
+                && (function.is_empty() || sources.contains(&format!("fn {function}")))
+        } else if word.contains('/') && !word.contains(['<', '*', '{', ' ']) {
+            places += 1;
+            let (folder, file) = (format!("/{word}/"), format!("/{word}"));
+            let folder = folder.replace("//", "/");
+            paths.iter().any(|path| {
+                path.contains(&folder)
+                    || path.ends_with(&file)
+                    || path.ends_with(&format!("{file}.rs"))
+            })
+        } else {
+            true
+        };
+        if !there {
+            lost.push(word);
+        }
+    }
+    assert!(lost.is_empty(), "{lost:?}");
+    assert!(names > 15 && places > 20, "only {names} names and {places} places");
+}
