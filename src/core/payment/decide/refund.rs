@@ -18,7 +18,7 @@ const UNCHANGED_ENOUGH: u32 = 3;
 enum Reading {
     Done,
     Unchanged,
-    /// Somebody else gave money back as well, or the provider forgot some.
+    /// Somebody else gave money back as well, the provider forgot some, or we never learnt the sum before.
     Other,
 }
 
@@ -226,8 +226,9 @@ impl OrderAggregate {
 }
 
 impl Refund {
+    /// Without a sum from before the call nothing can be compared.
     fn read(&self, told: Money) -> Reading {
-        let before = self.told_before.map_or(0, Money::minor);
+        let Some(before) = self.told_before.map(Money::minor) else { return Reading::Other };
         if told.minor() == before + self.amount.minor() {
             Reading::Done
         } else if told.minor() == before {

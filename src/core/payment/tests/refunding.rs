@@ -230,6 +230,19 @@ fn without_a_key_a_refund_in_doubt_goes_before_a_person_after_the_grace() {
 }
 
 #[test]
+fn without_a_sum_from_before_no_report_says_what_became_of_a_refund() {
+    for told in [0, 500] {
+        let mut case = paid();
+        let refund = sent(&mut case, Some(500));
+        case.aggregate.refunds[0].told_before = None;
+        let ask = call(case.tell(&refund, Answer::Unknown));
+        assert_eq!(case.tell(&ask, found_refunded(&ask, told)), Next::Rest);
+        assert_eq!(case.aggregate.refunds[0].state, RefundState::Review, "{told}");
+        assert_eq!(case.own_task().state, TaskState::Review, "{told}");
+    }
+}
+
+#[test]
 fn a_person_may_find_that_a_refund_in_doubt_was_executed() {
     let mut case = paid();
     case.keyed_refunds = Vec::new();
