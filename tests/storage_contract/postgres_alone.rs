@@ -1,6 +1,6 @@
 //! What only PostgreSQL has to show: several instances, a server that goes away, a wire that is cut.
 
-use crate::proxy::{Cut, Proxy};
+use crate::proxy::{COMMIT, Cut, Proxy};
 use crate::world::{World, claim, order, request};
 use order_service::adapters::outbound::storage::migrate;
 use order_service::core::payment::OrderAggregate;
@@ -31,6 +31,7 @@ macro_rules! facts {
 }
 
 facts! {
+    the_proxy_cuts_the_commit_itself,
     a_lost_commit_is_found_out_and_never_repeated,
     a_placed_order_whose_answer_is_lost_is_placed_once,
     a_claim_whose_answer_is_lost_is_not_lost,
@@ -61,8 +62,28 @@ fn one_more() -> Decide {
     })
 }
 
+/// Else the proof below would be one of a lost BEGIN, which costs nothing.
+async fn the_proxy_cuts_the_commit_itself(world: World) {
+    let proxy = Proxy::start(&world.url, COMMIT).await;
+    for (cut, kept) in [(Cut::Before, false), (Cut::After, true)] {
+        let id = world.queued(None).await.order_id.to_string();
+        let mut cut_off = PgConnection::connect(&proxy.url(&world.url)).await.unwrap();
+        proxy.cut(cut);
+        cut_off.execute("BEGIN ISOLATION LEVEL READ COMMITTED").await.unwrap();
+        let mark = sqlx::query("UPDATE orders SET status = 'cancelled' WHERE id = $1::uuid");
+        mark.bind(&id).execute(&mut cut_off).await.unwrap();
+        assert!(!proxy.has_cut(), "{cut:?}: not yet");
+        assert!(cut_off.execute("COMMIT").await.is_err(), "{cut:?}");
+        assert!(proxy.has_cut());
+        while open_transactions(&world).await > 0 {}
+        let status = sqlx::query_scalar("SELECT status FROM orders WHERE id = $1::uuid").bind(&id);
+        let status: String = status.fetch_one(&mut admin(&world).await).await.unwrap();
+        assert_eq!(status == "cancelled", kept, "{cut:?}");
+    }
+}
+
 async fn a_lost_commit_is_found_out_and_never_repeated(world: World) {
-    let proxy = Proxy::start(&world.url, "COMMIT").await;
+    let proxy = Proxy::start(&world.url, COMMIT).await;
     let store = world.another(&proxy.url(&world.url), LONG).await;
     let id = world.queued(None).await.order_id;
     for (done, cut) in [Cut::After, Cut::Before, Cut::After, Cut::Before].into_iter().enumerate() {

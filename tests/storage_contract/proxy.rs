@@ -15,6 +15,9 @@ pub enum Cut {
     After,
 }
 
+/// The statement itself, as it ends on the wire: the bare word stands in READ COMMITTED too, and would cut BEGIN.
+pub const COMMIT: &str = "COMMIT\0";
+
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,

@@ -3,7 +3,7 @@
 
 use super::instance::{Instance, free_port};
 use super::postgres;
-use super::proxy::Proxy;
+use super::proxy::{COMMIT, Proxy};
 use order_service::sandbox::{PartnerName, Ports, Sandbox, SandboxConfig};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +54,10 @@ pub struct Harness {
 pub struct Tally {
     pub kills: AtomicU64,
     pub terms: AtomicU64,
-    pub cuts: AtomicU64,
+    /// COMMITs that the server never heard.
+    pub cut_before: AtomicU64,
+    /// COMMITs that it heard, and whose answers were lost.
+    pub cut_after: AtomicU64,
     pub database_restarts: AtomicU64,
     pub faults: AtomicU64,
     pub requests: AtomicU64,
@@ -84,7 +87,7 @@ impl Store {
             Database::Sqlite => Self::Sqlite(tempfile::tempdir().unwrap()),
             Database::Postgres => {
                 let base = postgres::Base::find().await?;
-                let proxy = Proxy::start(&base.url, "COMMIT").await;
+                let proxy = Proxy::start(&base.url, COMMIT).await;
                 Self::Postgres { base, proxy }
             }
         })

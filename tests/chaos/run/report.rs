@@ -65,7 +65,8 @@ impl Report {
         self.rows = vec![
             ("kill -9", of(&tally.kills)),
             ("SIGTERM", of(&tally.terms)),
-            ("database connections cut in COMMIT", of(&tally.cuts)),
+            ("COMMITs cut before the server heard them", of(&tally.cut_before)),
+            ("COMMITs cut after the server heard them", of(&tally.cut_after)),
             ("database restarts", of(&tally.database_restarts)),
             ("moods and faults of partners", of(&tally.faults)),
             ("requests", of(&tally.requests)),

@@ -84,10 +84,16 @@ pub async fn reap(harness: Arc<Harness>, mut rng: Rng, mut instance: Instance) -
 async fn cut_wires(harness: Arc<Harness>, mut rng: Rng) {
     let Store::Postgres { proxy, .. } = &harness.database else { return };
     while pause(&harness, &mut rng, 200..1_500).await {
-        proxy.cut(if rng.bool() { Cut::Before } else { Cut::After });
+        let tally = &harness.tally;
+        let (cut, counter) = if rng.bool() {
+            (Cut::Before, &tally.cut_before)
+        } else {
+            (Cut::After, &tally.cut_after)
+        };
+        proxy.cut(cut);
         while !proxy.has_cut() && pause(&harness, &mut rng, 10..20).await {}
         if has_fallen(proxy) {
-            Harness::bump(&harness.tally.cuts);
+            Harness::bump(counter);
         }
     }
 }
