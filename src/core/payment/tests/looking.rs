@@ -59,10 +59,9 @@ fn a_look_that_brought_no_answer_is_made_again() {
     assert_eq!(case.status(), OrderStatus::Paid);
 }
 
-#[test]
-fn late_money_belongs_to_its_own_row_whichever_provider_comes_first() {
+/// Sber 2 is paid, and then OdnaKassa's earlier registration turns out paid as well. Nobody heard it.
+fn surplus() -> (Case, ProviderCall) {
     let (mut case, _) = expired();
-    // Sber 2 is paid, and then OdnaKassa's earlier registration turns out paid as well.
     case.policy.providers = Preference::new([Provider::OdnaKassa]).unwrap();
     let kassa = case.begin();
     case.tell(&kassa, registered());
@@ -75,13 +74,67 @@ fn late_money_belongs_to_its_own_row_whichever_provider_comes_first() {
     case.learn(&query, found(&query, ReportedStatus::Paid));
     let late = asked(&kassa, case.now);
     case.learn(&late, found(&late, ReportedStatus::Paid));
-    // Nobody heard it; whoever decides next sees the row.
     case.pass(3_600);
+    (case, kassa)
+}
+
+#[test]
+fn late_money_belongs_to_its_own_row_whichever_provider_comes_first() {
+    let (mut case, _) = surplus();
+    // Whoever decides next sees the row.
     case.claim(TaskKind::SyncPayment);
     assert_eq!(late_refunds(&case), [(Provider::OdnaKassa, 2, TOTAL)]);
     assert_eq!(case.state(Provider::OdnaKassa, 2), RegistrationState::Surplus);
     case.decide();
     assert_eq!(late_refunds(&case).len(), 1, "one for each, however often it is decided");
+}
+
+/// Late money that waits for its release, and the task that does.
+fn late_money() -> (Case, ProviderCall, TaskId) {
+    let (mut case, first) = expired();
+    let late = asked(&first, case.now);
+    case.learn(&late, found(&late, ReportedStatus::Paid));
+    case.claim(TaskKind::SyncPayment);
+    let task = case.aggregate.refunds[0].task.unwrap();
+    (case, first, task)
+}
+
+#[test]
+fn late_money_that_was_given_back_elsewhere_in_part_is_given_back_for_the_rest_only() {
+    let (mut case, first, task) = late_money();
+    let look = asked(&first, case.now);
+    case.learn(&look, found_refunded(&look, 700));
+    assert_eq!(case.retry_task(task), Ok(()));
+    let query = call(case.claim_task(task));
+    assert_eq!(
+        case.tell(&query, found_refunded(&query, 700)),
+        Next::Rest,
+        "more than there is left"
+    );
+    assert_eq!(case.own_task().error, Some(TaskError::RefundRejected));
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::Refused);
+    assert_eq!(late_refunds(&case), [(Provider::Sber, 1, TOTAL - 700)]);
+}
+
+#[test]
+fn of_the_refunds_of_an_order_the_next_waits_for_the_doubt_about_another() {
+    let (mut case, kassa) = surplus();
+    case.claim(TaskKind::SyncPayment);
+    let released = case.aggregate.refunds[0].task.unwrap();
+    let RefundDecision::Call(query) = case.refund(Some(500)) else { panic!("it is paid") };
+    let waiting = case.own_task().id;
+    case.tell(&query, not_executed(Reason::BreakerOpen));
+    assert_eq!(case.retry_task(released), Ok(()));
+    let look = call(case.claim_task(released));
+    assert_eq!(look.target.number, kassa.target.number);
+    let sent = call(case.tell(&look, found_refunded(&look, 0)));
+    let ask = call(case.tell(&sent, Answer::Unknown));
+    assert_eq!(case.tell(&ask, Answer::Unknown), Next::Rest);
+    assert_eq!(case.claim_task(waiting), Next::Rest, "nothing is asked, nothing is sent");
+    let ask = call(case.claim_task(released));
+    case.tell(&ask, found_refunded(&ask, TOTAL));
+    let query = call(case.claim_task(waiting));
+    assert_eq!(query.target.provider, Provider::Sber);
 }
 
 #[test]

@@ -192,10 +192,15 @@ impl Case {
 
     /// A worker takes the lease of the task when it is due, and asks what to do.
     fn claim(&mut self, kind: TaskKind) -> Next {
+        let task = self.aggregate.unfinished(kind).expect("an unfinished task").id;
+        self.claim_task(task)
+    }
+
+    fn claim_task(&mut self, id: TaskId) -> Next {
         self.new_run();
         self.client_waits = false;
         let (owner, token) = (InstanceId::new("w"), self.token);
-        let task = self.aggregate.unfinished_mut(kind).expect("an unfinished task");
+        let task = self.aggregate.tasks.iter_mut().find(|task| task.id == id).expect("a task");
         self.now = self.now.max(task.run_at);
         task.state = TaskState::Running;
         task.lease = Some(Lease { owner, token, until: self.now + Duration::from_secs(60) });

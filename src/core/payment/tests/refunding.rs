@@ -176,6 +176,33 @@ fn late_news_of_an_earlier_refund_call_says_nothing_about_the_present_one() {
     assert_eq!(case.tell(&ask, found_refunded(&ask, 0)), Next::Rest, "it may still arrive");
 }
 
+#[test]
+fn one_report_of_an_unchanged_sum_is_not_enough_however_late_it_comes() {
+    let mut case = paid();
+    let first = sent(&mut case, Some(500));
+    let ask = call(case.tell(&first, Answer::Unknown));
+    assert_eq!(case.tell(&ask, silent_about_the_sum(&ask)), Next::Rest);
+    case.pass(3_600);
+    for _ in 0..2 {
+        let ask = case.claim_call(TaskKind::RefundPayment);
+        assert_eq!(case.tell(&ask, found_refunded(&ask, 0)), Next::Rest);
+    }
+    let ask = case.claim_call(TaskKind::RefundPayment);
+    let again = call(case.tell(&ask, found_refunded(&ask, 0)));
+    assert_eq!(again.kind, first.kind, "three that were asked after the grace");
+    let ask = call(case.tell(&again, Answer::Unknown));
+    assert_eq!(case.tell(&ask, silent_about_the_sum(&ask)), Next::Rest);
+    case.pass(3_600);
+    for _ in 0..2 {
+        let ask = case.claim_call(TaskKind::RefundPayment);
+        assert_eq!(
+            case.tell(&ask, found_refunded(&ask, 0)),
+            Next::Rest,
+            "counted from the last send"
+        );
+    }
+}
+
 /// A report that tells of the payment but not of the sum that was given back.
 fn silent_about_the_sum(call: &ProviderCall) -> Answer {
     found(call, ReportedStatus::Paid)
