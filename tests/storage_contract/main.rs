@@ -87,7 +87,9 @@ contract! {
         the_queue_counts_what_waits_for_a_provider,
         counting_stops_at_the_limit,
         what_waited_keeps_its_place_while_it_is_tried_again,
+        the_length_of_the_queue_is_true_after_anything,
         a_queue_of_five_takes_five_of_many_at_once,
+        a_queue_of_hundreds_takes_no_more_than_that_of_many_at_once,
     }
     claiming {
         the_longest_due_of_each_lane_are_taken,

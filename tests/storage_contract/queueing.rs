@@ -1,12 +1,13 @@
 //! The bounded queue of payments that nobody could take.
 
-use crate::world::{START, World, lease, task};
-use order_service::core::domain::ids::OrderId;
+use crate::world::{START, World, claim, lease, task};
+use order_service::core::domain::ids::{InstanceId, OrderId};
 use order_service::core::payment::OrderAggregate;
-use order_service::core::payment::task::{Reason, TaskKind, TaskState};
+use order_service::core::payment::task::{Reason, Task, TaskKind, TaskState};
 use order_service::core::ports::order_repository::{
     LoadOptions, OrderRepository, SideWrites, TxContext, decide,
 };
+use order_service::core::ports::task_queue::TaskQuery;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,26 +74,81 @@ pub async fn counting_stops_at_the_limit(world: World) {
     assert_eq!(waiting(&*world.store, me, 9).await, 5);
 }
 
+/// The kept number against the plain rule, after whatever may happen to tasks.
+pub async fn the_length_of_the_queue_is_true_after_anything(world: World) {
+    let me = world.placed("c-1").await.id;
+    let mut orders = Vec::new();
+    for _ in 0..60 {
+        orders.push(world.queued(None).await.order_id);
+        let order = orders[fastrand::usize(..orders.len())];
+        let reason = fastrand::choice([
+            None,
+            Some(Reason::BreakerOpen),
+            Some(Reason::OutcomeUnknown),
+            Some(Reason::RespondAsync),
+        ]);
+        match fastrand::u8(..5) {
+            0 => drop(world.store.claim(&claim("i", &[(None, 3)])).await.unwrap()),
+            1 => drop(world.store.release_leases(&InstanceId::new("i")).await.unwrap()),
+            2 => {
+                world.turn(Duration::from_secs(60));
+                world.store.prune(Duration::from_secs(300), Duration::ZERO).await.unwrap();
+            }
+            _ => move_task(&world, order, reason.flatten()).await,
+        }
+        let query = TaskQuery { limit: 100, ..TaskQuery::default() };
+        let tasks = world.store.tasks(&query).await.unwrap();
+        let waits = |task: &&Task| match task.state {
+            TaskState::Queued => task.reason != Some(Reason::OutcomeUnknown),
+            TaskState::Running => task.reason.is_some_and(|why| why != Reason::OutcomeUnknown),
+            _ => false,
+        };
+        let expected = tasks.iter().filter(waits).count() as u64;
+        assert_eq!(waiting(&*world.store, me, u64::MAX).await, expected, "{tasks:#?}");
+    }
+}
+
+/// Queues it for a reason, or ends it.
+async fn move_task(world: &World, order: OrderId, reason: Option<Reason>) {
+    let ends = fastrand::bool();
+    let change = move |aggregate: &mut OrderAggregate, _: &_| {
+        let Some(task) = aggregate.tasks.first_mut() else { return };
+        task.state = if ends { TaskState::Failed } else { TaskState::Queued };
+        task.reason = reason;
+        task.lease = None;
+    };
+    world.change(order, change).await.unwrap();
+}
+
 pub async fn a_queue_of_five_takes_five_of_many_at_once(world: World) {
+    joined_together(&world, 5, 20).await;
+}
+
+pub async fn a_queue_of_hundreds_takes_no_more_than_that_of_many_at_once(world: World) {
+    joined_together(&world, 300, 340).await;
+}
+
+async fn joined_together(world: &World, limit: u64, many: usize) {
     let mut joining = Vec::new();
-    for _ in 0..20 {
+    for _ in 0..many {
         let id = world.placed("c-1").await.id;
         let store = Arc::clone(&world.store);
         joining.push(async move {
             let join = move |aggregate: &mut OrderAggregate, context: &TxContext| {
-                let free = context.waiting.unwrap() < 5;
+                let free = context.waiting.unwrap() < limit;
                 if free {
                     aggregate.tasks.push(task(id, TaskKind::RegisterPayment, START));
                 }
                 (free, SideWrites::default())
             };
-            decide(&*store, id, LoadOptions::QueueLength { up_to: 5 }, join).await.unwrap().unwrap()
+            let load = LoadOptions::QueueLength { up_to: limit };
+            decide(&*store, id, load, join).await.unwrap().unwrap()
         });
     }
     let joining: Vec<_> = joining.into_iter().map(tokio::spawn).collect();
     let mut joined = 0;
     for join in joining {
-        joined += usize::from(join.await.unwrap());
+        joined += u64::from(join.await.unwrap());
     }
-    assert_eq!(joined, 5);
+    assert_eq!(joined, limit);
 }

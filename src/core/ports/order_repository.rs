@@ -69,8 +69,8 @@ pub enum Placed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadOptions {
     Aggregate,
-    /// Also how many `register_payment` tasks wait for a provider: counted exactly, under a lock
-    /// that other queueing decisions respect, up to this limit.
+    /// Also how many `register_payment` tasks wait for a provider, up to this limit: what it costs does not
+    /// grow with their number, and decisions that compare it with the limit never pass it together.
     QueueLength {
         up_to: u64,
     },

@@ -2,6 +2,7 @@
 //! the core writes plain code and storage writes only what differs.
 
 use super::invariants::{APPEND_ONLY, VERSION};
+use super::is_waiting;
 use super::wakeups::WakeupSet;
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
@@ -51,6 +52,16 @@ impl ChangedRows {
         }
         let order = Order { version: before.version + 1, updated_at: now, ..order };
         Ok(Some(Self { order, registrations, refunds, tasks }))
+    }
+
+    /// By how much the decision made the queue longer than it was with the loaded aggregate.
+    pub fn joined(&self, loaded: &OrderAggregate) -> i64 {
+        let before = |task: &Task| loaded.tasks.iter().find(|known| known.id == task.id);
+        let joins = |task| {
+            let waited = before(task).is_some_and(is_waiting);
+            i64::from(is_waiting(task)) - i64::from(waited)
+        };
+        self.tasks.iter().map(joins).sum()
     }
 
     pub fn wakeups(&self, now: Timestamp) -> WakeupSet {

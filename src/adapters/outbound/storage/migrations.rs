@@ -9,7 +9,7 @@ macro_rules! migrations {
     ($dialect:literal) => {
         migrations!($dialect; 1 "0001" "orders", 2 "0002" "registrations", 3 "0003" "tasks",
             4 "0004" "callbacks", 5 "0005" "idempotency_keys", 6 "0006" "audit", 7 "0007" "routine",
-            8 "0008" "refunds", 9 "0009" "looking_again", 10 "0010" "persons")
+            8 "0008" "refunds", 9 "0009" "looking_again", 10 "0010" "persons", 17 "0017" "queue_length")
     };
     ($dialect:literal; $($version:literal $file:literal $name:literal),+) => {
         migrator(vec![$(Migration::new(
@@ -60,4 +60,26 @@ fn migrator(migrations: Vec<Migration>) -> Migrator {
     let mut migrator = Migrator::with_migrations(migrations);
     migrator.set_ignore_missing(true);
     migrator
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_migration_of_the_folders_is_carried_in_the_binary() {
+        for (folder, carried) in
+            [("sqlite", migrations!("sqlite")), ("postgres", migrations!("postgres"))]
+        {
+            let carried: Vec<_> = carried
+                .iter()
+                .map(|it| format!("{:04}_{}.sql", it.version, it.description))
+                .collect();
+            let files = std::fs::read_dir(format!("migrations/{folder}")).unwrap();
+            let mut files: Vec<_> =
+                files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+            files.sort();
+            assert_eq!(files, carried);
+        }
+    }
 }

@@ -22,6 +22,7 @@ pub use postgres::PgStore;
 pub use sqlite::SqliteStore;
 
 use crate::adapters::observe::storage_upkeep::{AuditLog, StorageUpkeep};
+use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::{Reason, Task, TaskKind, TaskState};
 use crate::core::ports::clock::Clock;
 use crate::core::ports::idempotency::IdempotencyStore;
@@ -107,6 +108,11 @@ const PRUNE_BATCH: u16 = 500;
 /// The idempotency key was taken by a concurrent request while this one decided. Nothing was done;
 /// repeated, the request finds the other's outcome.
 const KEY_TAKEN: StorageError = StorageError::Unavailable;
+
+/// How many of an order's own tasks count into the length of the queue.
+fn waiting_of(aggregate: &OrderAggregate) -> u64 {
+    aggregate.tasks.iter().filter(|task| is_waiting(task)).count() as u64
+}
 
 /// Whether it counts into the length of the queue. What waited keeps its place while a worker tries
 /// it: it comes back when the partner still does not answer.

@@ -11,14 +11,19 @@ use crate::adapters::outbound::storage::rows::{
     AggregateRow, RefundRow, RegistrationRow, TaskRow, clean, read, write,
 };
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
-use crate::adapters::outbound::storage::{KEY_TAKEN, decision};
+use crate::adapters::outbound::storage::{KEY_TAKEN, decision, waiting_of};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::OrderAggregate;
 use crate::core::ports::order_repository::{Decide, LoadOptions, SideWrites, TxContext};
 use crate::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 use uuid::Uuid;
+
+/// Decisions of all instances that may be about to join the queue at one moment: more than there are
+/// connections.
+const MARGIN: u64 = 256;
 
 pub struct OrderChange {
     pub id: OrderId,
@@ -37,9 +42,6 @@ impl Work for OrderChange {
     /// `None` when there is no such order. After a lost COMMIT the order's mark tells whether that
     /// attempt is there: the lock waits until the server has made up its mind about it.
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Option<WakeupSet>, AttemptError> {
-        if let LoadOptions::QueueLength { .. } = self.options {
-            sqlx::query(sql::LOCK_QUEUE).execute(&mut *tx.connection).await?;
-        }
         let locked: Option<(Option<String>,)> = sqlx::query_as(sql::LOCK_ORDER)
             .bind(self.id.to_string())
             .fetch_optional(&mut *tx.connection)
@@ -57,7 +59,7 @@ impl Work for OrderChange {
             .await?;
         let loaded = read::<AggregateRow>(&json)?.restore()?;
         let now = Timestamp::from_micros(now);
-        let context = TxContext { now, waiting: waiting(tx, self.id, self.options).await? };
+        let context = TxContext { now, waiting: waiting(tx, &loaded, self.options).await? };
         let (changes, writes) = decision::run(&mut self.decide, &loaded, &context)?;
         if changes.is_none() && writes == SideWrites::default() {
             return Ok(Some(WakeupSet::default()));
@@ -111,18 +113,26 @@ async fn save(
     }
 }
 
+/// The queue's length without the order's own tasks. What others are just adding is not in it, so within
+/// [`MARGIN`] of the limit it is read under a lock: the limit holds as long as no more than that join at
+/// the same moment, on all instances.
 async fn waiting(
     tx: &mut Tx<'_>,
-    id: OrderId,
+    loaded: &OrderAggregate,
     options: LoadOptions,
 ) -> Result<Option<u64>, AttemptError> {
     let LoadOptions::QueueLength { up_to } = options else { return Ok(None) };
-    let count: i64 = sqlx::query_scalar(sql::WAITING)
-        .bind(id.to_string())
-        .bind(i64::try_from(up_to).unwrap_or(i64::MAX))
-        .fetch_one(&mut *tx.connection)
-        .await?;
-    Ok(Some(u64::try_from(count).unwrap_or(0)))
+    let mut length = queue_length(tx).await?;
+    if length + MARGIN >= up_to {
+        sqlx::query(sql::LOCK_QUEUE).execute(&mut *tx.connection).await?;
+        length = queue_length(tx).await?;
+    }
+    Ok(Some(length.saturating_sub(waiting_of(loaded)).min(up_to)))
+}
+
+async fn queue_length(tx: &mut Tx<'_>) -> Result<u64, AttemptError> {
+    let length: i64 = sqlx::query_scalar(sql::WAITING).fetch_one(&mut *tx.connection).await?;
+    Ok(u64::try_from(length).unwrap_or(0))
 }
 
 async fn keep_side_writes(

@@ -72,16 +72,11 @@ pub const SELECT_TASK: &str =
 pub const FIND_ORDER: &str =
     "SELECT order_id::text FROM registrations WHERE provider = $1 AND number = $2";
 
-/// Held to the end of the transaction by whoever counts the queue, so that the count stays true.
+/// Held to the end of the transaction by whoever joins a queue that is nearly full.
 pub const LOCK_QUEUE: &str = "SELECT pg_advisory_xact_lock(7305437184123790965)";
 
-/// `$1` the order that does not count, `$2` where counting ends. What waited and is being tried keeps
-/// its place.
-pub const WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks \
-    WHERE state = 'queued' AND kind = 'register_payment' \
-    AND reason IS DISTINCT FROM 'outcome_unknown' AND order_id <> $1::uuid UNION ALL \
-    SELECT 1 FROM tasks WHERE state = 'running' AND kind = 'register_payment' \
-    AND reason <> 'outcome_unknown' AND order_id <> $1::uuid LIMIT $2) AS waiting";
+/// Kept by triggers; without what is not committed yet.
+pub const WAITING: &str = "SELECT sum(waiting)::bigint FROM queue_length";
 
 /// A statement of its own: what is read in the same statement as a lock that had to wait is older
 /// than the lock.

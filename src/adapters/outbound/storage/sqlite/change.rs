@@ -11,7 +11,7 @@ use crate::adapters::outbound::storage::invariants::VERSION;
 use crate::adapters::outbound::storage::rows::{
     AggregateRow, OrderChangeRow, RefundRow, RegistrationRow, TaskRow, read, write,
 };
-use crate::adapters::outbound::storage::{KEY_TAKEN, decision};
+use crate::adapters::outbound::storage::{KEY_TAKEN, decision, waiting_of};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::payment::OrderAggregate;
 use crate::core::ports::order_repository::{Decide, LoadOptions, SideWrites, TxContext};
@@ -26,24 +26,13 @@ pub struct OrderChange {
 
 pub type Request = writer::Request<OrderChange, bool>;
 
-/// Together, but for two on one order, which follow each other, and for those that count the queue:
-/// each of these must see what the one before it added.
+/// Together, but for two on one order, which follow each other.
 pub async fn run_all(requests: &mut [Request], tx: &mut Tx<'_>) -> Result<(), WriteError> {
     let mut rest: Vec<&mut Request> = requests.iter_mut().collect();
     while !rest.is_empty() {
-        let mut batch: Vec<&mut Request> = Vec::with_capacity(rest.len());
-        let mut later = Vec::new();
         let mut taken = HashSet::with_capacity(rest.len());
-        let mut counting = false;
-        for request in rest {
-            let counts = request.work.options != LoadOptions::Aggregate;
-            if counting || (counts && !batch.is_empty()) || !taken.insert(request.work.id) {
-                later.push(request);
-            } else {
-                counting = counts;
-                batch.push(request);
-            }
-        }
+        let (batch, later) =
+            rest.into_iter().partition(|request: &&mut Request| taken.insert(request.work.id));
         together(batch, tx).await?;
         rest = later;
     }
@@ -52,6 +41,8 @@ pub async fn run_all(requests: &mut [Request], tx: &mut Tx<'_>) -> Result<(), Wr
 
 async fn together(batch: Vec<&mut Request>, tx: &mut Tx<'_>) -> Result<(), WriteError> {
     let mut loaded = load(&batch, tx).await?;
+    let counts = |request: &&mut Request| request.work.options != LoadOptions::Aggregate;
+    let mut queue = if batch.iter().any(counts) { queue_length(tx).await? } else { 0 };
     let mut rows = BatchRows::default();
     for request in batch {
         let OrderChange { id, options, decide } = &mut request.work;
@@ -59,9 +50,11 @@ async fn together(batch: Vec<&mut Request>, tx: &mut Tx<'_>) -> Result<(), Write
             request.output = Some(false);
             continue;
         };
-        let context = TxContext { now: tx.now, waiting: waiting(tx, *id, *options).await? };
+        let context = TxContext { now: tx.now, waiting: waiting(queue, &loaded, *options) };
         let (changes, writes) = decision::run(decide, &loaded, &context)?;
         if let Some(changes) = changes {
+            // What is not saved yet counts for the next one.
+            queue += changes.joined(&loaded);
             tx.wakeups.join(changes.wakeups(tx.now));
             rows.add(&changes);
         }
@@ -86,18 +79,15 @@ async fn load(
     Ok(loaded?)
 }
 
-async fn waiting(
-    tx: &mut Tx<'_>,
-    except: OrderId,
-    options: LoadOptions,
-) -> Result<Option<u64>, WriteError> {
-    let LoadOptions::QueueLength { up_to } = options else { return Ok(None) };
-    let count: i64 = sqlx::query_scalar(sql::WAITING)
-        .bind(blob(except.uuid()))
-        .bind(i64::try_from(up_to).unwrap_or(i64::MAX))
-        .fetch_one(&mut *tx.connection)
-        .await?;
-    Ok(Some(u64::try_from(count).unwrap_or(0)))
+async fn queue_length(tx: &mut Tx<'_>) -> Result<i64, WriteError> {
+    Ok(sqlx::query_scalar(sql::WAITING).fetch_one(&mut *tx.connection).await?)
+}
+
+/// The queue's length without the order's own tasks.
+fn waiting(queue: i64, loaded: &OrderAggregate, options: LoadOptions) -> Option<u64> {
+    let LoadOptions::QueueLength { up_to } = options else { return None };
+    let length = u64::try_from(queue).unwrap_or(0);
+    Some(length.saturating_sub(waiting_of(loaded)).min(up_to))
 }
 
 /// What a batch of decisions changed.

@@ -105,13 +105,8 @@ pub const SELECT_TASK: &str =
 pub const FIND_ORDER: &str =
     "SELECT order_id FROM registrations WHERE provider = $1 AND number = $2";
 
-/// `$1` the order that does not count, `$2` where counting ends. What waited and is being tried keeps
-/// its place.
-pub const WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks \
-    WHERE state = 'queued' AND kind = 'register_payment' AND reason IS NOT 'outcome_unknown' \
-    AND order_id <> $1 UNION ALL SELECT 1 FROM tasks \
-    WHERE state = 'running' AND kind = 'register_payment' AND reason <> 'outcome_unknown' \
-    AND order_id <> $1 LIMIT $2)";
+/// Kept by triggers.
+pub const WAITING: &str = "SELECT waiting FROM queue_length";
 
 /// `$1` new orders as JSON: one statement, however many callers are in the batch.
 pub const PLACE: &str = "INSERT INTO orders (id, customer_id, status, items, total, currency, \
