@@ -4,10 +4,13 @@ use crate::fakes::Behaviour;
 use crate::harness::{Harness, Options};
 use axum::body::Body;
 use http::Request;
+use order_service::core::domain::ids::OrderId;
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::payment::registration::{CONTRADICTED, RegistrationState};
 use order_service::core::payment::task::TaskState;
+use order_service::core::ports::order_repository::{OrderRepository, Scope};
 use serde_json::json;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[tokio::test]
@@ -70,6 +73,34 @@ async fn what_the_first_provider_did_not_execute_the_second_does() {
     harness.sber.behave(Behaviour::BreakerOpen);
     let reply = harness.confirm(&id).await;
     assert_eq!((reply.status.as_u16(), &reply.json["provider"]), (200, &json!("odnakassa")));
+}
+
+#[tokio::test]
+async fn an_outage_costs_one_decision_where_orders_are_queued_and_none_where_they_are_not() {
+    for (queueing, status, decisions) in [(true, 202, 1), (false, 503, 0)] {
+        let harness = Harness::with(Options { queueing, ..Options::default() });
+        let id = harness.order().await;
+        harness.every_provider_behaves(Behaviour::BreakerOpen);
+        assert_eq!(harness.confirm(&id).await.status, status);
+        assert_eq!(harness.store.changes.load(Ordering::Relaxed), decisions);
+        let stored = harness.store.aggregate(OrderId::parse(&id).unwrap(), &Scope::Anyone).await;
+        let aggregate = stored.unwrap().unwrap();
+        assert_eq!(aggregate.registrations, [], "nothing was sent, so nothing is written of it");
+        assert_eq!(aggregate.tasks.len(), decisions);
+    }
+}
+
+#[tokio::test]
+async fn a_form_that_was_given_out_is_told_of_during_an_outage_too() {
+    let harness = Harness::with(Options { queueing: false, ..Options::default() });
+    let id = harness.order().await;
+    let given = harness.confirm(&id).await;
+    assert_eq!(given.status, 200);
+    harness.every_provider_behaves(Behaviour::BreakerOpen);
+    let again = harness.confirm(&id).await;
+    assert_eq!((again.status.as_u16(), again.json), (200, given.json));
+    let nobody = harness.confirm("0193b3c4-5d6e-7f80-91a2-b3c4d5e6f708").await;
+    assert_eq!((nobody.status.as_u16(), nobody.code()), (404, "order_not_found"));
 }
 
 #[tokio::test]

@@ -190,6 +190,11 @@ impl PaymentPort for SimPort {
         }
     }
 
+    fn admits(&self) -> Result<(), PaymentError> {
+        let refusal = |silence| PaymentError::without_answer(self.breaker.system(), silence);
+        self.breaker.check().map_err(refusal)
+    }
+
     fn repeats_safely(&self) -> bool {
         Kind::of(self.line.provider) == Kind::Keyed
     }

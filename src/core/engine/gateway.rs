@@ -2,7 +2,7 @@
 //! provider is asked next is the aggregate's decision (`PAYMENT_PROVIDERS` in order, then the queue);
 //! this is the only place that calls the payment ports.
 
-use crate::core::domain::provider::Provider;
+use crate::core::domain::provider::{Preference, Provider};
 use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError};
 use crate::core::payment::context::ProviderPromises;
 use crate::core::payment::effect::{
@@ -61,6 +61,16 @@ impl PaymentGateway {
     pub fn capacity(&self, provider: Provider) -> Capacity {
         self.port(provider)
             .map_or(Capacity { free: 0, retry_after: Duration::ZERO }, |port| port.capacity())
+    }
+
+    /// Those of the preferred providers that no call would get through to at this moment.
+    #[must_use]
+    pub fn refusals(&self, preferred: &Preference) -> Vec<PaymentSystemUnavailableError> {
+        let refusal = |provider| match self.port(provider)?.admits() {
+            Err(PaymentError::NotExecuted(error)) => Some(error),
+            Ok(()) | Err(_) => None,
+        };
+        preferred.iter().filter_map(refusal).collect()
     }
 
     /// Makes one call. A write is bounded by its own limit alone: a call that has begun is never cut

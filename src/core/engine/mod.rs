@@ -14,6 +14,7 @@ pub use command::{Commanded, NewTask};
 use crate::core::domain::ids::{LeaseToken, TaskId};
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::domain::unavailable::PaymentSystemUnavailableError;
 use crate::core::payment::context::{DecisionContext, RunHistory};
 use crate::core::payment::policy::PaymentPolicy;
 use crate::core::ports::clock::Entropy;
@@ -64,6 +65,11 @@ impl Engine {
             lanes: vec![(lane, limit)],
         };
         self.queue.claim(&request).await
+    }
+
+    /// The preferred providers that no call would get through to at this moment.
+    pub(in crate::core) fn refusals(&self) -> Vec<PaymentSystemUnavailableError> {
+        self.gateway.refusals(&self.policy.providers)
     }
 
     /// All that a decision takes along from this process. What only the transaction knows is filled in

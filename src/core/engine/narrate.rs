@@ -2,7 +2,8 @@
 //! commit, so that nothing is told that does not hold.
 
 use super::run::{Decided, Run, RunResult};
-use crate::core::domain::unavailable::{Cause, System};
+use crate::core::domain::ids::{OrderId, TaskId};
+use crate::core::domain::unavailable::{Cause, PaymentSystemUnavailableError, System};
 use crate::core::payment::context::RunHistory;
 use crate::core::payment::decision::{DomainEvent, Next};
 use crate::core::payment::effect::{CallResult, CompletedCall, ProviderCall, QueryResult};
@@ -47,7 +48,11 @@ pub(super) fn decided(events: &dyn Events, run: &Run, decided: &Decided) {
         return;
     };
     match &decided.decision.next {
-        Next::Call(call) => failover(events, run, decided, call),
+        Next::Call(call) => {
+            if let Some(error) = &decided.result.unavailable {
+                failover(events, run.order_id, run.task_id, error, call);
+            }
+        }
         Next::LeaseLost => {
             events.record(&Event::TaskStep { kind: task.kind, outcome: StepOutcome::LeaseLost });
         }
@@ -71,10 +76,16 @@ pub(in crate::core) fn fallback(kind: &'static str, system: System, cause: Cause
     tracing::debug!(%system, kind, cause = cause.as_str(), "fallback");
 }
 
-fn failover(events: &dyn Events, run: &Run, decided: &Decided, call: &ProviderCall) {
-    let Some(error) = decided.result.unavailable else { return };
+/// The next provider is asked instead of one that executed nothing.
+pub(in crate::core) fn failover(
+    events: &dyn Events,
+    order_id: OrderId,
+    task_id: TaskId,
+    error: &PaymentSystemUnavailableError,
+    call: &ProviderCall,
+) {
     if call.registers() && error.system != call.target.provider.into() {
-        tracing::warn!(order_id = %run.order_id, task_id = %run.task_id, system = %error.system,
+        tracing::warn!(%order_id, %task_id, system = %error.system,
             cause = error.cause.as_str(), next = %call.target.provider,
             "payment system unavailable, trying the next one");
         let (system, cause) = (error.system, error.cause.into());
@@ -120,9 +131,18 @@ fn registration(events: &dyn Events, run: &Run, decided: &Decided, task: &Task) 
     if task.state != TaskState::Queued || task.reason == Some(Reason::OutcomeUnknown) {
         return;
     }
-    let (order_id, task_id, system) = (run.order_id, run.task_id, error.system);
-    let cause = error.cause.as_str();
-    if task.reason == Some(Reason::BreakerOpen) {
+    queued(events, run.order_id, run.task_id, &error);
+}
+
+/// It waits in the queue, since nobody executed anything.
+pub(in crate::core) fn queued(
+    events: &dyn Events,
+    order_id: OrderId,
+    task_id: TaskId,
+    error: &PaymentSystemUnavailableError,
+) {
+    let (system, cause) = (error.system, error.cause.as_str());
+    if Reason::after(error.cause) == Reason::BreakerOpen {
         tracing::warn!(%order_id, %task_id, %system, cause, "{system} CB open, order queued for retry");
     } else {
         tracing::warn!(%order_id, %task_id, %system, cause, "{system} unavailable, order queued for retry");

@@ -12,7 +12,7 @@ use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::{DecisionContext, RunHistory};
 use crate::core::payment::decision::{Decision, Next};
 use crate::core::payment::effect::{CompletedCall, ProviderCall};
-use crate::core::payment::task::Task;
+use crate::core::payment::task::{Task, TaskKind};
 use crate::core::ports::order_repository::{LoadOptions, SideWrites, TxContext, decide};
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::Claimed;
@@ -32,6 +32,8 @@ pub struct Run {
     pub token: LeaseToken,
     /// The call that was committed together with the task.
     pub first: Option<CommittedCall>,
+    /// What is known before the first call.
+    pub history: RunHistory,
     pub trace: Option<TraceParent>,
     /// The client that waits for this run.
     pub client: Option<WaitingClient>,
@@ -74,7 +76,13 @@ impl Engine {
         hit(Failpoint::AfterClaim);
         let trace = claimed.trace.as_deref().and_then(TraceParent::parse);
         let (order_id, task_id, token) = (claimed.order_id, claimed.task_id, claimed.token);
-        self.run(Run { order_id, task_id, token, first: None, trace, client: None }).await
+        let history = match claimed.kind {
+            TaskKind::RegisterPayment => RunHistory::passing_over(self.refusals()),
+            TaskKind::CancelPayment | TaskKind::RefundPayment | TaskKind::SyncPayment => {
+                RunHistory::default()
+            }
+        };
+        self.run(Run { order_id, task_id, token, first: None, history, trace, client: None }).await
     }
 
     /// Runs a task until it rests.
@@ -82,7 +90,7 @@ impl Engine {
     /// # Errors
     /// What was learned could not be stored before the lease ended; the resolver finds out.
     pub async fn run(&self, run: Run) -> Result<RunResult, StorageError> {
-        let mut history = RunHistory::default();
+        let mut history = run.history.clone();
         let mut committed = run.first.clone();
         loop {
             if let Some(CommittedCall { call, since }) = committed.take() {
@@ -158,7 +166,7 @@ impl Engine {
     async fn decide(&self, run: &Run, history: &RunHistory) -> Result<Decided, StorageError> {
         let mut context = self.context(run.task_id, run.token, history.clone());
         let (client, entropy) = (run.client.clone(), Arc::clone(&self.entropy));
-        let load = if client.is_some() && !history.skipped.is_empty() {
+        let load = if client.is_some() && history.nobody_executed() {
             LoadOptions::QueueLength { up_to: self.policy.queue_max }
         } else {
             LoadOptions::Aggregate

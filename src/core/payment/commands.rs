@@ -6,6 +6,7 @@ use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::domain::unavailable::PaymentSystemUnavailableError;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::Next;
@@ -22,6 +23,8 @@ pub struct ConfirmCommand {
     pub respond_async: bool,
     /// `traceparent` of the request.
     pub trace: Option<String>,
+    /// Providers that no call would get through to at this moment: they are passed over.
+    pub refusals: Vec<PaymentSystemUnavailableError>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +40,12 @@ pub enum ConfirmDecision {
     Call(ProviderCall),
     /// Queued as wished, without a call.
     Queued,
+    /// Nobody can be asked at this moment: queued until then.
+    Postponed {
+        retry_after: Duration,
+    },
+    /// Nobody can be asked, and nothing may be queued: nothing is changed.
+    Unavailable,
     /// The provider contradicts our record: a person looks at it, under a task that is over.
     InReview,
     Refused(OrderStatus),
@@ -103,16 +112,27 @@ impl OrderAggregate {
         let mut task = self.leased_task(context, TaskKind::RegisterPayment);
         task.return_url.clone_from(&command.return_url);
         task.trace.clone_from(&command.trace);
-        self.order.status = OrderStatus::Registering;
         if command.respond_async && !context.queue_is_full() {
             task.state = TaskState::Queued;
             task.reason = Some(Reason::RespondAsync);
             task.lease = None;
+            self.order.status = OrderStatus::Registering;
             self.tasks.push(task);
             return ConfirmDecision::Queued;
         }
+        let refuses =
+            |provider: Provider| command.refusals.iter().any(|it| it.system == provider.into());
+        let admits = context.policy.providers.iter().find(|provider| !refuses(*provider));
+        if admits.is_none() && (!context.policy.queueing || context.queue_is_full()) {
+            return ConfirmDecision::Unavailable;
+        }
+        self.order.status = OrderStatus::Registering;
         self.tasks.push(task);
-        match self.arm(context, context.policy.providers.first()) {
+        let Some(provider) = admits else {
+            let run_at = self.postpone(context, &command.refusals);
+            return ConfirmDecision::Postponed { retry_after: run_at.since(context.now) };
+        };
+        match self.arm(context, provider) {
             Next::Call(call) => ConfirmDecision::Call(call),
             Next::Rest | Next::LeaseLost => ConfirmDecision::Queued,
         }

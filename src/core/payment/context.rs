@@ -61,6 +61,21 @@ pub struct RunHistory {
 }
 
 impl RunHistory {
+    /// Of a run that begins with providers which no call would get through to.
+    #[must_use]
+    pub fn passing_over(refusals: Vec<PaymentSystemUnavailableError>) -> Self {
+        Self { unavailable: refusals.first().copied(), skipped: refusals, ..Self::default() }
+    }
+
+    /// Whether the last call, or the look at the guards before the first one, found nobody.
+    #[must_use]
+    pub fn nobody_executed(&self) -> bool {
+        match &self.last {
+            Some(last) => last.unavailable().is_some(),
+            None => !self.skipped.is_empty(),
+        }
+    }
+
     /// Remembers what became of a call.
     pub fn push(&mut self, call: CompletedCall) {
         let provider = call.target.provider;

@@ -4,6 +4,7 @@
 use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::domain::unavailable::{NotExecuted, Shed};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskKind {
@@ -110,6 +111,21 @@ impl Reason {
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+
+    /// Why a task waits whose call was not executed.
+    #[must_use]
+    pub const fn after(cause: NotExecuted) -> Self {
+        match cause {
+            NotExecuted::Shed(Shed::BreakerOpen | Shed::ProbesTaken | Shed::ForcedOpen) => {
+                Self::BreakerOpen
+            }
+            NotExecuted::Shed(Shed::BulkheadFull | Shed::BulkheadWait) => Self::BulkheadFull,
+            NotExecuted::Shed(Shed::DeadlineTooShort | Shed::LeaseTooShort)
+            | NotExecuted::Unreachable
+            | NotExecuted::Throttled
+            | NotExecuted::Misdirected => Self::Retry,
+        }
     }
 }
 

@@ -33,6 +33,13 @@ pub trait PaymentPort: Send + Sync + fmt::Debug {
     /// How many calls would be let through now; changes nothing.
     fn capacity(&self) -> Capacity;
 
+    /// Whether a guard would refuse a call at this moment: found out without one, and counted as a refusal.
+    /// Takes nothing and changes nothing.
+    ///
+    /// # Errors
+    /// What the call would have answered; always `NotExecuted`.
+    fn admits(&self) -> Result<(), PaymentError>;
+
     /// Whether repeating `register` with the same number, amount and return URL is answered as the first
     /// time, form and all (by a key that the provider keeps): a repeat then serves as a query, and a form
     /// whose answer was lost is told again. Otherwise a repeat is `Duplicate`.

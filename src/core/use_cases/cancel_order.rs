@@ -5,6 +5,7 @@ use crate::core::domain::order::OrderStatus;
 use crate::core::engine::run::{CommittedCall, Run, RunResult};
 use crate::core::engine::{Engine, LOOK_AGAIN, NewTask};
 use crate::core::payment::commands::CancelDecision;
+use crate::core::payment::context::RunHistory;
 use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::TaskState;
 use crate::core::ports::call::Call;
@@ -73,6 +74,7 @@ impl CancelOrder {
             task_id: task.id,
             token: task.token,
             first: Some(CommittedCall { call, since: task.since }),
+            history: RunHistory::default(),
             trace: request.call.trace,
             client: None,
         };

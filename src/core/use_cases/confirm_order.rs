@@ -6,9 +6,11 @@ use crate::core::domain::provider::Provider;
 use crate::core::domain::unavailable::PaymentSystemUnavailableError;
 use crate::core::engine::failpoint::{Failpoint, hit};
 use crate::core::engine::handle::WaitingClient;
+use crate::core::engine::narrate;
 use crate::core::engine::run::{CommittedCall, Run, RunResult};
 use crate::core::engine::{Engine, LOOK_AGAIN, NewTask, TOO_SHORT};
 use crate::core::payment::commands::{ConfirmCommand, ConfirmDecision};
+use crate::core::payment::context::RunHistory;
 use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::{TaskError, TaskState};
 use crate::core::ports::call::Call;
@@ -74,8 +76,15 @@ impl ConfirmOrder {
         if request.call.deadline.remaining() < TOO_SHORT {
             return Err(ConfirmError::DeadlineExceeded);
         }
+        let refusals = self.engine.refusals();
+        if let Some(error) = self.nobody(&refusals)
+            && !self.engine.policy.queueing
+            && !request.respond_async
+        {
+            self.refuse_what_needs_a_call(&request, error).await?;
+        }
         let task = self.engine.new_task();
-        let call = match self.accept(&request, task).await? {
+        let call = match self.accept(&request, task, &refusals).await? {
             Accepted::Call(call) => call,
             Accepted::Answer(answer) => return Ok(answer),
         };
@@ -86,6 +95,7 @@ impl ConfirmOrder {
             task_id: task.id,
             token: task.token,
             first: Some(CommittedCall { call, since: task.since }),
+            history: RunHistory::passing_over(refusals),
             trace: request.call.trace,
             client: Some(WaitingClient::new(request.call.deadline)),
         };
@@ -102,13 +112,40 @@ impl ConfirmOrder {
         self.engine.policy.sync_wait.min(wish).min(left)
     }
 
+    /// Why, when nobody at all can be asked at this moment.
+    fn nobody(
+        &self,
+        refusals: &[PaymentSystemUnavailableError],
+    ) -> Option<PaymentSystemUnavailableError> {
+        let all = refusals.len() == self.engine.policy.providers.iter().count();
+        refusals.first().filter(|_| all).copied()
+    }
+
+    /// An outage costs a read and no write. Who has been given a form before is told of it all the same.
+    async fn refuse_what_needs_a_call(
+        &self,
+        request: &ConfirmRequest,
+        error: PaymentSystemUnavailableError,
+    ) -> Result<(), ConfirmError> {
+        let found = self.engine.orders.aggregate(request.order_id, &request.scope).await?;
+        match found.ok_or(ConfirmError::NotFound)?.order.status {
+            OrderStatus::New | OrderStatus::PaymentFailed => Err(error.into()),
+            OrderStatus::Registering
+            | OrderStatus::AwaitingPayment
+            | OrderStatus::Paid
+            | OrderStatus::Cancelled
+            | OrderStatus::Refunded => Ok(()),
+        }
+    }
+
     /// One transaction: order, task and intent, with the lease in this request's hand.
     async fn accept(
         &self,
         request: &ConfirmRequest,
         task: NewTask,
+        refusals: &[PaymentSystemUnavailableError],
     ) -> Result<Accepted, ConfirmError> {
-        let load = if request.respond_async {
+        let load = if request.respond_async || self.nobody(refusals).is_some() {
             LoadOptions::QueueLength { up_to: self.engine.policy.queue_max }
         } else {
             LoadOptions::Aggregate
@@ -117,6 +154,7 @@ impl ConfirmOrder {
             return_url: request.return_url.clone(),
             respond_async: request.respond_async,
             trace: request.call.trace.as_ref().map(ToString::to_string),
+            refusals: refusals.to_vec(),
         };
         let (order, scope) = (request.order_id, request.scope.clone());
         let confirmed = self
@@ -128,7 +166,24 @@ impl ConfirmOrder {
             .ok_or(ConfirmError::NotFound)?;
         let queued = |task_id| Confirmation::Queued { task_id, retry_after: LOOK_AGAIN };
         Ok(match confirmed.answer {
-            ConfirmDecision::Call(call) => Accepted::Call(call),
+            ConfirmDecision::Call(call) => {
+                if let Some(error) = refusals.first() {
+                    narrate::failover(self.engine.events.as_ref(), order, task.id, error, &call);
+                }
+                Accepted::Call(call)
+            }
+            ConfirmDecision::Postponed { retry_after } => {
+                if let Some(error) = refusals.first() {
+                    narrate::queued(self.engine.events.as_ref(), order, task.id, error);
+                }
+                Accepted::Answer(Confirmation::Queued { task_id: task.id, retry_after })
+            }
+            ConfirmDecision::Unavailable => {
+                return Err(refusals
+                    .first()
+                    .copied()
+                    .map_or(ConfirmError::DeadlineExceeded, Into::into));
+            }
             ConfirmDecision::Form { provider, form_url } => {
                 Accepted::Answer(Confirmation::Registered { provider, form_url })
             }

@@ -6,6 +6,7 @@ use crate::core::domain::order::OrderStatus;
 use crate::core::engine::run::{CommittedCall, Run, RunResult};
 use crate::core::engine::{Engine, LOOK_AGAIN, NewTask};
 use crate::core::payment::commands::{RefundCommand, RefundDecision};
+use crate::core::payment::context::RunHistory;
 use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::TaskState;
 use crate::core::ports::call::Call;
@@ -135,6 +136,7 @@ impl RefundOrder {
             task_id: task.id,
             token: task.token,
             first: Some(CommittedCall { call: first, since: task.since }),
+            history: RunHistory::default(),
             trace: call.trace,
             client: None,
         };

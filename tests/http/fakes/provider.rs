@@ -65,15 +65,14 @@ impl RecordingProvider {
                 code: "5".to_owned(),
                 concerns: Concern::Order,
             })),
-            Behaviour::BreakerOpen => {
-                let retry_after = Some(Duration::from_millis(12_300));
-                let silence = NoAnswer {
-                    cause: Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
-                    retry_after,
-                };
-                Err(PaymentError::without_answer(self.provider.into(), silence))
-            }
+            Behaviour::BreakerOpen => Err(self.breaker_open()),
         }
+    }
+
+    fn breaker_open(&self) -> PaymentError {
+        let retry_after = Some(Duration::from_millis(12_300));
+        let cause = Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen));
+        PaymentError::without_answer(self.provider.into(), NoAnswer { cause, retry_after })
     }
 }
 
@@ -89,6 +88,11 @@ impl PaymentPort for RecordingProvider {
 
     fn capacity(&self) -> Capacity {
         Capacity { free: 10, retry_after: Duration::ZERO }
+    }
+
+    fn admits(&self) -> Result<(), PaymentError> {
+        let open = *self.behaviour.lock().unwrap() == Behaviour::BreakerOpen;
+        if open { Err(self.breaker_open()) } else { Ok(()) }
     }
 
     fn repeats_safely(&self) -> bool {

@@ -34,6 +34,8 @@ pub struct FlakyStore {
     /// So many looks for a key come before another instance keeps its outcome.
     pub looks_before_kept: AtomicUsize,
     pub keeps_no_outcomes: AtomicBool,
+    /// Decisions that were asked of it: each may cost a commit.
+    pub changes: AtomicUsize,
 }
 
 impl FlakyStore {
@@ -44,6 +46,7 @@ impl FlakyStore {
             corrupt: AtomicBool::new(false),
             looks_before_kept: AtomicUsize::new(0),
             keeps_no_outcomes: AtomicBool::new(false),
+            changes: AtomicUsize::new(0),
         }
     }
 
@@ -80,6 +83,7 @@ impl OrderRepository for FlakyStore {
         options: LoadOptions,
         decide: Decide,
     ) -> Result<bool, StorageError> {
+        self.changes.fetch_add(1, Ordering::Relaxed);
         self.check()?;
         self.store.change(id, options, decide).await
     }

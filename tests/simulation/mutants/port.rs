@@ -73,6 +73,10 @@ impl PaymentPort for MutantPort {
         self.port.capacity()
     }
 
+    fn admits(&self) -> Result<(), PaymentError> {
+        self.port.admits()
+    }
+
     fn repeats_safely(&self) -> bool {
         self.port.repeats_safely()
     }

@@ -137,6 +137,11 @@ impl PaymentPort for SberAdapter {
         self.call_timeout.get()
     }
 
+    fn admits(&self) -> Result<(), PaymentError> {
+        let refusal = |silence| PaymentError::without_answer(self.breaker.system(), silence);
+        self.breaker.check().map_err(refusal)
+    }
+
     fn capacity(&self) -> Capacity {
         let admitted = self.breaker.capacity(self.semaphore.free());
         Capacity {

@@ -7,7 +7,6 @@ mod register;
 mod scheduling;
 
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::domain::unavailable::{NotExecuted, Shed};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{Decision, DomainEvent, Next};
@@ -117,7 +116,7 @@ impl OrderAggregate {
         let last = context.history.last.as_ref();
         if let Some(error) = last.and_then(|call| call.unavailable()) {
             let pause = context.pause_after(error, attempts);
-            let why = reason_of(error.cause);
+            let why = Reason::after(error.cause);
             let shown = if reason == Reason::OutcomeUnknown { reason } else { why };
             let run_at = context.now + context.spread(pause);
             self.park(context, shown, run_at, why == Reason::Retry);
@@ -173,18 +172,4 @@ fn contradicted(events: &[DomainEvent], kind: TaskKind) -> bool {
         | DomainEvent::StrangeStatus { .. }
         | DomainEvent::Review { .. } => false,
     })
-}
-
-/// The API's word for why a task waits.
-const fn reason_of(cause: NotExecuted) -> Reason {
-    match cause {
-        NotExecuted::Shed(Shed::BreakerOpen | Shed::ProbesTaken | Shed::ForcedOpen) => {
-            Reason::BreakerOpen
-        }
-        NotExecuted::Shed(Shed::BulkheadFull | Shed::BulkheadWait) => Reason::BulkheadFull,
-        NotExecuted::Shed(Shed::DeadlineTooShort | Shed::LeaseTooShort)
-        | NotExecuted::Unreachable
-        | NotExecuted::Throttled
-        | NotExecuted::Misdirected => Reason::Retry,
-    }
 }

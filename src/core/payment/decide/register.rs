@@ -1,9 +1,9 @@
 //! The next step of a registration: resolve what may exist, else try the next provider, else wait.
 
-use super::reason_of;
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::{Provider, ProviderNumber};
-use crate::core::domain::unavailable::Shed;
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::domain::unavailable::{PaymentSystemUnavailableError, Shed};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{DomainEvent, Next};
@@ -179,13 +179,23 @@ impl OrderAggregate {
             let error = Some(TaskError::PaymentSystemUnavailable);
             return self.give_up(context, TaskState::Failed, error);
         }
+        self.postpone(context, skipped);
+        Next::Rest
+    }
+
+    /// Into the queue, until the first of those that were passed over may be asked again.
+    pub(in crate::core::payment) fn postpone(
+        &mut self,
+        context: &DecisionContext,
+        skipped: &[PaymentSystemUnavailableError],
+    ) -> Timestamp {
         let attempts = self.own_task(context).map_or(0, |task| task.attempts);
         let pause = skipped.iter().map(|error| context.pause_after(error, attempts)).min();
-        let reason = skipped.first().map_or(Reason::Retry, |error| reason_of(error.cause));
-        let charge = skipped.iter().any(|error| reason_of(error.cause) == Reason::Retry);
+        let reason = skipped.first().map_or(Reason::Retry, |error| Reason::after(error.cause));
+        let charge = skipped.iter().any(|error| Reason::after(error.cause) == Reason::Retry);
         let run_at = context.now + context.spread(pause.unwrap_or(context.policy.backoff));
         self.park(context, reason, run_at, charge);
-        Next::Rest
+        run_at
     }
 
     fn give_up(

@@ -72,6 +72,55 @@ fn a_full_queue_refuses_only_after_the_call_was_tried() {
     assert_eq!(case.status(), OrderStatus::New);
 }
 
+/// Confirms when no call would get through to these.
+fn confirm_past(case: &mut Case, refusing: &[Provider]) -> ConfirmDecision {
+    let refusal = |provider: &Provider| PaymentSystemUnavailableError {
+        system: (*provider).into(),
+        cause: Shed::BreakerOpen.into(),
+        retry_after: Some(Duration::from_secs(30)),
+    };
+    let refusals = refusing.iter().map(refusal).collect();
+    case.new_run();
+    let command = ConfirmCommand { refusals, ..ConfirmCommand::default() };
+    case.with_context(|aggregate, context| aggregate.confirm(&command, context))
+}
+
+#[test]
+fn who_would_refuse_is_passed_over_without_a_trace() {
+    let mut case = Case::new();
+    let ConfirmDecision::Call(kassa) = confirm_past(&mut case, &[Provider::Sber]) else {
+        panic!("the second is asked")
+    };
+    assert_eq!(kassa.target.provider, Provider::OdnaKassa);
+    assert_eq!(case.aggregate.registrations.len(), 1);
+}
+
+#[test]
+fn when_all_would_refuse_the_order_is_queued_at_once() {
+    let mut case = Case::new();
+    let decided = confirm_past(&mut case, &Provider::ALL);
+    assert!(matches!(decided, ConfirmDecision::Postponed { retry_after }
+        if retry_after >= Duration::from_secs(30)));
+    assert_eq!(case.status(), OrderStatus::Registering);
+    assert_eq!(case.aggregate.registrations, []);
+    let task = case.own_task();
+    assert_eq!((task.state, task.reason), (TaskState::Queued, Some(Reason::BreakerOpen)));
+    assert_eq!((task.lease.clone(), task.attempts), (None, 0));
+    case.claim_call(TaskKind::RegisterPayment);
+}
+
+#[test]
+fn when_all_would_refuse_and_nothing_may_be_queued_nothing_is_changed() {
+    for full in [true, false] {
+        let mut case = Case::new();
+        case.queue_length = full.then_some(10);
+        case.policy.queueing = full;
+        let before = case.aggregate.clone();
+        assert_eq!(confirm_past(&mut case, &Provider::ALL), ConfirmDecision::Unavailable);
+        assert_eq!(case.aggregate, before);
+    }
+}
+
 #[test]
 fn a_client_that_has_its_202_keeps_its_task_when_nobody_executes() {
     let mut case = Case::new();
