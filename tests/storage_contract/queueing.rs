@@ -101,7 +101,9 @@ pub async fn the_length_of_the_queue_is_true_after_anything(world: World) {
         let waits = |task: &&Task| match task.state {
             TaskState::Queued => task.reason != Some(Reason::OutcomeUnknown),
             TaskState::Running => task.reason.is_some_and(|why| why != Reason::OutcomeUnknown),
-            _ => false,
+            TaskState::Succeeded | TaskState::Failed | TaskState::Cancelled | TaskState::Review => {
+                false
+            }
         };
         let expected = tasks.iter().filter(waits).count() as u64;
         assert_eq!(waiting(&*world.store, me, u64::MAX).await, expected, "{tasks:#?}");
