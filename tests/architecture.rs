@@ -122,7 +122,6 @@ const HTTP_CRATES: &[&str] = &["axum", "http", "http_body_util", "humantime", "h
 /// can only be read as a whole.
 #[rustfmt::skip]
 const CIRCLES: &[(&str, &str)] = &[
-    ("core::engine", "the engine's commands, a run, its handle and what is told of it"),
     ("adapters::outbound::sber", "the bank's two protocols are told apart by a type of the adapter's configuration"),
     ("adapters::outbound::storage", "the stores take their settings and helpers from the module that opens them"),
     ("sandbox", "one simulated world, in which every part reaches every other"),

@@ -1,42 +1,19 @@
 //! A run that a client waits for. It is carried by whoever waits; when that is over it goes on by itself,
 //! so that a call which has begun is always stored.
 
+use super::Engine;
 use super::failpoint::{Failpoint, hit};
 use super::run::{Run, RunResult};
-use super::{Engine, TOO_SHORT};
+use super::waiting_client::WaitingClient;
 use crate::core::domain::ids::{OrderId, TaskId};
-use crate::core::ports::deadline::Deadline;
 use crate::core::ports::storage_error::StorageError;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
-
-/// A client that waits: until it has an answer, a registration that nobody executed can be undone.
-#[derive(Debug, Clone)]
-pub struct WaitingClient {
-    deadline: Deadline,
-    answered: Arc<AtomicBool>,
-}
-
-impl WaitingClient {
-    #[must_use]
-    pub fn new(deadline: Deadline) -> Self {
-        Self { deadline, answered: Arc::default() }
-    }
-
-    pub(super) fn waits(&self) -> bool {
-        !self.answered.load(Ordering::Acquire)
-    }
-
-    pub(super) fn is_hurried(&self) -> bool {
-        self.waits() && self.deadline.remaining() < TOO_SHORT
-    }
-}
 
 type Work = Pin<Box<dyn Future<Output = Result<RunResult, StorageError>> + Send>>;
 
@@ -84,7 +61,7 @@ impl Drop for RunHandle {
     fn drop(&mut self) {
         let Some(work) = self.work.take() else { return };
         if let Some(client) = &self.client {
-            client.answered.store(true, Ordering::Release);
+            client.has_its_answer();
         }
         let (order_id, task_id) = (self.order, self.task);
         let rest = async move {

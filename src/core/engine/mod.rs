@@ -1,15 +1,15 @@
 //! Runs tasks: call, evolve, decide, until nothing is left to do now. The request that made a task and
 //! the worker that finds it later run the same code.
 
-mod command;
+pub mod command;
 pub mod failpoint;
 pub mod gateway;
 pub mod handle;
 pub(super) mod narrate;
 pub mod run;
+mod runner;
 pub mod task_watch;
-
-pub use command::{Commanded, NewTask};
+pub mod waiting_client;
 
 use crate::core::domain::ids::{LeaseToken, TaskId};
 use crate::core::domain::provider::Provider;

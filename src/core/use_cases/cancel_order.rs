@@ -2,8 +2,9 @@
 
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
+use crate::core::engine::command::NewTask;
 use crate::core::engine::run::{CommittedCall, Run, RunResult};
-use crate::core::engine::{Engine, LOOK_AGAIN, NewTask};
+use crate::core::engine::{Engine, LOOK_AGAIN};
 use crate::core::payment::commands::CancelDecision;
 use crate::core::payment::context::RunHistory;
 use crate::core::payment::effect::ProviderCall;

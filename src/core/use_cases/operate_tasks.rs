@@ -3,7 +3,8 @@
 
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::provider::ProviderNumber;
-use crate::core::engine::{Engine, NewTask};
+use crate::core::engine::Engine;
+use crate::core::engine::command::NewTask;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::operator::{OperatorFinding, OperatorRefused};

@@ -3,8 +3,9 @@
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
+use crate::core::engine::command::NewTask;
 use crate::core::engine::run::{CommittedCall, Run, RunResult};
-use crate::core::engine::{Engine, LOOK_AGAIN, NewTask};
+use crate::core::engine::{Engine, LOOK_AGAIN};
 use crate::core::payment::commands::{RefundCommand, RefundDecision};
 use crate::core::payment::context::RunHistory;
 use crate::core::payment::effect::ProviderCall;

@@ -125,6 +125,14 @@ impl SberAdapter {
     pub const fn semaphore(&self) -> &Arc<Semaphore> {
         &self.semaphore
     }
+
+    /// A call that is not even begun leaves the trace of one that was refused.
+    #[instrument(name = "SberAdapter.Register", target = "sber-adapter", skip_all, fields(
+        external.system = "sber", circuit_breaker.state, otel.status_code, otel.status_description,
+    ))]
+    fn refuse_at_sight(&self) -> Result<(), PaymentError> {
+        self.breaker.check().map_err(|silence| self.conclude(silence.into()))
+    }
 }
 
 #[async_trait::async_trait]
@@ -138,8 +146,7 @@ impl PaymentPort for SberAdapter {
     }
 
     fn admits(&self) -> Result<(), PaymentError> {
-        let refusal = |silence| PaymentError::without_answer(self.breaker.system(), silence);
-        self.breaker.check().map_err(refusal)
+        if self.breaker.capacity(1).calls > 0 { Ok(()) } else { self.refuse_at_sight() }
     }
 
     fn capacity(&self) -> Capacity {
