@@ -26,6 +26,7 @@ macro_rules! outside_id {
                 if valid { Ok(Self(text.into())) } else { Err(BadId) }
             }
 
+            /// As it came.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -60,17 +61,20 @@ impl OrderId {
         Self(uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid())
     }
 
+    /// `None` unless it is written as we write it: hyphenated, in small letters.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let id = Uuid::try_parse(text).ok()?;
         (id.hyphenated().to_string() == text).then_some(Self(id))
     }
 
+    /// Of an id that a database has.
     #[must_use]
     pub const fn from_uuid(id: Uuid) -> Self {
         Self(id)
     }
 
+    /// For a database.
     #[must_use]
     pub const fn uuid(self) -> Uuid {
         self.0
@@ -102,6 +106,7 @@ impl fmt::Display for OrderId {
 pub struct TaskId(i64);
 
 impl TaskId {
+    /// From at least 53 random bits.
     #[must_use]
     pub fn new(random: u128) -> Self {
         let id = i64::try_from(random & ((1 << 53) - 1)).expect("53 bits");
@@ -114,6 +119,7 @@ impl TaskId {
         if id >= 1 && id < (1 << 53) { Some(Self(id)) } else { None }
     }
 
+    /// For a database and for JSON.
     #[must_use]
     pub const fn get(self) -> i64 {
         self.0
@@ -131,11 +137,13 @@ impl fmt::Display for TaskId {
 pub struct LeaseToken(Uuid);
 
 impl LeaseToken {
+    /// From 128 random bits.
     #[must_use]
     pub const fn new(random: u128) -> Self {
         Self(Uuid::from_u128(random))
     }
 
+    /// For a database.
     #[must_use]
     pub const fn uuid(self) -> Uuid {
         self.0
@@ -147,11 +155,13 @@ impl LeaseToken {
 pub struct InstanceId(Box<str>);
 
 impl InstanceId {
+    /// `INSTANCE_ID`, or the host's name.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self(name.into())
     }
 
+    /// For rows, logs and metrics.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

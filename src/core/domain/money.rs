@@ -7,6 +7,7 @@ use std::fmt;
 pub struct Currency([u8; 3]);
 
 impl Currency {
+    /// Roubles; a minor unit is a kopeck.
     pub const RUB: Self = Self(*b"RUB");
 
     /// # Errors
@@ -18,6 +19,7 @@ impl Currency {
         }
     }
 
+    /// Three capital letters.
     #[must_use]
     pub fn code(&self) -> &str {
         std::str::from_utf8(&self.0).expect("only capital Latin letters are let in")
@@ -37,14 +39,19 @@ pub struct Money {
     currency: Currency,
 }
 
+/// Why an amount is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MoneyError {
+    /// The text is not three capital Latin letters.
     #[error("not an ISO 4217 code")]
     BadCurrency,
+    /// Less than nothing.
     #[error("negative amount")]
     Negative,
+    /// Kopecks and cents were to be added.
     #[error("amounts in different currencies")]
     CurrencyMismatch,
+    /// Beyond `i64`.
     #[error("amount out of range")]
     Overflow,
 }
@@ -62,21 +69,25 @@ impl Money {
         Self::new(kopecks, Currency::RUB)
     }
 
+    /// Nothing, of a currency.
     #[must_use]
     pub const fn zero(currency: Currency) -> Self {
         Self { minor: 0, currency }
     }
 
+    /// Minor units: 19900 is 199 roubles.
     #[must_use]
     pub const fn minor(self) -> i64 {
         self.minor
     }
 
+    /// Of what it is an amount.
     #[must_use]
     pub const fn currency(self) -> Currency {
         self.currency
     }
 
+    /// Whether it is nothing.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.minor == 0

@@ -13,8 +13,10 @@ macro_rules! payment_systems {
         }
 
         impl Provider {
+            /// All of them, in the order of their rows.
             pub const ALL: [Self; [$(stringify!($variant)),+].len()] = [$(Self::$variant),+];
 
+            /// Its row.
             #[must_use]
             pub const fn profile(self) -> &'static Profile {
                 match self {
@@ -45,6 +47,7 @@ pub struct Profile {
     pub word: &'static str,
     /// As people write it.
     pub name: &'static str,
+    /// How it tells us of news.
     pub webhook: Webhook,
 }
 
@@ -60,11 +63,13 @@ pub struct Webhook {
 }
 
 impl Provider {
+    /// Its word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.profile().word
     }
 
+    /// By its word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|provider| provider.as_str() == word)
@@ -79,6 +84,7 @@ pub struct Preference {
 }
 
 impl Preference {
+    /// `None` for nobody, or for somebody named twice.
     #[must_use]
     pub fn new(providers: impl IntoIterator<Item = Provider>) -> Option<Self> {
         let mut others = providers.into_iter();
@@ -92,15 +98,18 @@ impl Preference {
         Some(preference)
     }
 
+    /// Who is asked before all others.
     #[must_use]
     pub const fn first(&self) -> Provider {
         self.first
     }
 
+    /// In order of preference.
     pub fn iter(&self) -> impl Iterator<Item = Provider> + '_ {
         std::iter::once(self.first).chain(self.others.iter().copied())
     }
 
+    /// Whether it is used at all.
     #[must_use]
     pub fn contains(&self, provider: Provider) -> bool {
         self.iter().any(|preferred| preferred == provider)
@@ -119,6 +128,7 @@ impl fmt::Display for Provider {
 pub struct ProviderNumber(Box<str>);
 
 impl ProviderNumber {
+    /// The number of a registration of an order: the same each time it is asked for.
     #[must_use]
     pub fn new(prefix: &str, order: OrderId, sequence: u8) -> Self {
         Self(format!("{prefix}{}-{sequence:02}", order.to_base32()).into())
@@ -130,6 +140,7 @@ impl ProviderNumber {
         Self(text.into())
     }
 
+    /// As the provider is told it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

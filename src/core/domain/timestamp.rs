@@ -11,11 +11,13 @@ use time::format_description::well_known::Rfc3339;
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// As a database keeps it.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
+    /// Microseconds since the Unix epoch.
     #[must_use]
     pub const fn micros(self) -> i64 {
         self.0

@@ -9,8 +9,11 @@ use std::time::Duration;
 /// `system` and the span attribute `external.system`, so it has one spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum System {
+    /// One that is paid through.
     Payment(Provider),
+    /// Where products and prices come from.
     Catalog,
+    /// Where hints for customers come from.
     Recommendations,
 }
 
@@ -27,6 +30,7 @@ impl System {
         all
     };
 
+    /// The word: `sber`, `odnakassa`, `catalog`, `recommendations`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -66,8 +70,10 @@ pub enum NotExecuted {
     /// A guard of ours refused it before anything was sent.
     #[error(transparent)]
     Shed(#[from] Shed),
+    /// No connection came about: DNS, refused, TLS before the request was written.
     #[error("no connection")]
     Unreachable,
+    /// 429.
     #[error("the partner asks to slow down")]
     Throttled,
     /// 404, 405 or a redirect of a payment call: a wrong address or a foreign proxy.
@@ -78,16 +84,22 @@ pub enum NotExecuted {
 /// Which guard refused a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Shed {
+    /// The breaker is open.
     #[error("circuit breaker is open")]
     BreakerOpen,
+    /// The breaker is half-open, and others are trying.
     #[error("circuit breaker is half-open and all its probes are taken")]
     ProbesTaken,
+    /// A person holds the breaker open.
     #[error("circuit breaker is forced open")]
     ForcedOpen,
+    /// `MAX_CONCURRENT` calls are in flight, and the queue is full.
     #[error("too many calls in flight")]
     BulkheadFull,
+    /// A permit did not become free within `MAX_WAIT`.
     #[error("no permit became free within the wait")]
     BulkheadWait,
+    /// The caller's deadline is too near.
     #[error("too little time left to start the call")]
     DeadlineTooShort,
     /// Time passed between the commit of a call and the call itself: its lease might end under way.
@@ -98,16 +110,19 @@ pub enum Shed {
 /// Why nobody knows whether a call had an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Unknown {
+    /// `READ_TIMEOUT` or `CALL_TIMEOUT` was over.
     #[error("no answer within the call's time limit")]
     TimedOut,
     /// The caller's own deadline cut the call short: not the partner's fault.
     #[error("the caller's deadline ended the call")]
     DeadlinePassed,
+    /// Reset or closed after the request was begun.
     #[error("the connection broke during the call")]
     Broken,
     /// 5xx, 408, or a system error inside a 200 body.
     #[error("the partner failed")]
     PartnerFailed,
+    /// 2xx with a body that is none of the partner's.
     #[error("the answer cannot be read")]
     Unreadable,
 }
@@ -124,6 +139,7 @@ impl Cause {
 }
 
 impl NotExecuted {
+    /// A stable word for metrics, logs and stored evidence.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -136,6 +152,7 @@ impl NotExecuted {
 }
 
 impl Shed {
+    /// A stable word for metrics, logs and stored evidence.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -163,6 +180,7 @@ impl Shed {
 }
 
 impl Unknown {
+    /// A stable word for metrics, logs and stored evidence.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -185,12 +203,14 @@ impl From<Shed> for Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct NoAnswer {
+    /// Why.
     pub cause: Cause,
     /// From the breaker's remaining open time or the partner's `Retry-After`.
     pub retry_after: Option<Duration>,
 }
 
 impl NoAnswer {
+    /// Without a hint when to ask again.
     #[must_use]
     pub const fn new(cause: Cause) -> Self {
         Self { cause, retry_after: None }
@@ -208,7 +228,10 @@ impl<C: Into<Cause>> From<C> for NoAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("payment system {system} unavailable: {cause}")]
 pub struct PaymentSystemUnavailableError {
+    /// Which.
     pub system: System,
+    /// Why it certainly did nothing.
     pub cause: NotExecuted,
+    /// When it makes sense to ask again, if anyone knows.
     pub retry_after: Option<Duration>,
 }

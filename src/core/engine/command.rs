@@ -16,7 +16,9 @@ use tokio::time::Instant;
 /// run twice does one thing.
 #[derive(Debug, Clone, Copy)]
 pub struct NewTask {
+    /// Its name, if there will be one.
     pub id: TaskId,
+    /// The lease that the asking request holds.
     pub token: LeaseToken,
     /// No later than its lease begins.
     pub since: Instant,
@@ -25,12 +27,16 @@ pub struct NewTask {
 /// What a command's decision answered, and what it did to the order.
 #[derive(Debug)]
 pub struct Commanded<T> {
+    /// What the decision said.
     pub answer: T,
+    /// The order's status before it.
     pub from: OrderStatus,
+    /// And after it.
     pub to: OrderStatus,
 }
 
 impl Engine {
+    /// Names for the task of one command.
     #[must_use]
     pub fn new_task(&self) -> NewTask {
         let id = TaskId::new(self.entropy.bits());

@@ -19,6 +19,7 @@ pub enum Failpoint {
 }
 
 impl Failpoint {
+    /// All of them.
     pub const ALL: [Self; 6] = [
         Self::AfterAccept,
         Self::AfterClaim,
@@ -28,6 +29,7 @@ impl Failpoint {
         Self::BeforeResponse,
     ];
 
+    /// The word for `DIE_AT`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

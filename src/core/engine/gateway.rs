@@ -18,6 +18,7 @@ use crate::core::ports::trace::TraceParent;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// All payment ports by their providers.
 #[derive(Debug, Clone)]
 pub struct PaymentGateway {
     ports: Vec<Arc<dyn PaymentPort>>,
@@ -25,6 +26,7 @@ pub struct PaymentGateway {
 }
 
 impl PaymentGateway {
+    /// Over these ports.
     #[must_use]
     pub fn new(ports: Vec<Arc<dyn PaymentPort>>) -> Self {
         let that = |keeps: fn(&dyn PaymentPort) -> bool| {
@@ -43,20 +45,24 @@ impl PaymentGateway {
         Self { ports, promises }
     }
 
+    /// What they promise, for decisions.
     #[must_use]
     pub const fn promises(&self) -> &Arc<ProviderPromises> {
         &self.promises
     }
 
+    /// Who is configured.
     pub fn providers(&self) -> impl Iterator<Item = Provider> + '_ {
         self.ports.iter().map(|port| port.provider())
     }
 
+    /// The port of a provider, if it is configured.
     #[must_use]
     pub fn port(&self, provider: Provider) -> Option<&Arc<dyn PaymentPort>> {
         self.ports.iter().find(|port| port.provider() == provider)
     }
 
+    /// How many calls it would let through now; none where it is not configured.
     #[must_use]
     pub fn capacity(&self, provider: Provider) -> Capacity {
         self.port(provider)

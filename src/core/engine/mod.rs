@@ -37,12 +37,19 @@ pub const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// What every run of a task needs.
 #[derive(Debug)]
 pub struct Engine {
+    /// Where orders are decided on.
     pub orders: Arc<dyn OrderRepository>,
+    /// Where tasks are leased.
     pub queue: Arc<dyn TaskQueue>,
+    /// The way to the payment systems.
     pub gateway: PaymentGateway,
+    /// The rules in numbers.
     pub policy: Arc<PaymentPolicy>,
+    /// Where ids and luck come from.
     pub entropy: Arc<dyn Entropy>,
+    /// Who counts.
     pub events: Arc<dyn Events>,
+    /// Who waits for which task.
     pub watch: Arc<TaskWatch>,
     /// Runs that their clients do not wait for any more; shutdown waits for them.
     pub runs: TaskTracker,

@@ -14,15 +14,20 @@ use crate::core::payment::task::Task;
 use crate::core::ports::trace::TraceParent;
 use tokio::time::Instant;
 
+/// What a run begins with.
 #[derive(Debug)]
 pub struct Run {
+    /// Whose order.
     pub order_id: OrderId,
+    /// Which task.
     pub task_id: TaskId,
+    /// The lease.
     pub token: LeaseToken,
     /// The call that was committed together with the task.
     pub first: Option<CommittedCall>,
     /// What is known before the first call.
     pub history: RunHistory,
+    /// What the calls are traced under.
     pub trace: Option<TraceParent>,
     /// The client that waits for this run.
     pub client: Option<WaitingClient>,
@@ -31,7 +36,9 @@ pub struct Run {
 /// A call whose intent is committed, and when its decision was asked for: no later than its lease began.
 #[derive(Debug, Clone)]
 pub struct CommittedCall {
+    /// What is called.
     pub call: ProviderCall,
+    /// When its decision was asked for.
     pub since: Instant,
 }
 
@@ -40,7 +47,9 @@ pub struct CommittedCall {
 pub struct RunResult {
     /// As committed; `None` when the lease was lost.
     pub task: Option<Task>,
+    /// The order's status.
     pub status: OrderStatus,
+    /// The form that waits for its payer.
     pub form: Option<(Provider, String)>,
     /// The first call of the run that was certainly not executed.
     pub unavailable: Option<PaymentSystemUnavailableError>,

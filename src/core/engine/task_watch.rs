@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
+/// Who waits for which task of this process.
 #[derive(Debug, Default)]
 pub struct TaskWatch {
     waiting: Mutex<HashMap<TaskId, Arc<Notify>>>,
@@ -42,6 +43,7 @@ impl TaskWatch {
         self.work.notify_one();
     }
 
+    /// Resolves when work became due since the last time.
     pub async fn due(&self) {
         self.work.notified().await;
     }

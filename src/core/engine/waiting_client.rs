@@ -13,6 +13,7 @@ pub struct WaitingClient {
 }
 
 impl WaitingClient {
+    /// A client that waits until its deadline.
     #[must_use]
     pub fn new(deadline: Deadline) -> Self {
         Self { deadline, answered: Arc::default() }

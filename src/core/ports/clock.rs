@@ -5,10 +5,12 @@ use std::fmt;
 
 /// The wall clock of this process. Decisions about orders use the database's clock instead.
 pub trait Clock: Send + Sync + fmt::Debug {
+    /// The moment; it may step back.
     fn now(&self) -> Timestamp;
 }
 
 /// Random bits for ids and lease tokens: unguessable in production, seeded in a simulation.
 pub trait Entropy: Send + Sync + fmt::Debug {
+    /// 128 of them.
     fn bits(&self) -> u128;
 }

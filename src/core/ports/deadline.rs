@@ -8,16 +8,19 @@ use tokio::time::Instant;
 pub struct Deadline(Instant);
 
 impl Deadline {
+    /// So long from now.
     #[must_use]
     pub fn after(wait: Duration) -> Self {
         Self(Instant::now() + wait)
     }
 
+    /// At that moment.
     #[must_use]
     pub const fn at(moment: Instant) -> Self {
         Self(moment)
     }
 
+    /// For timers.
     #[must_use]
     pub const fn instant(self) -> Instant {
         self.0
@@ -35,6 +38,7 @@ impl Deadline {
         u64::try_from(self.remaining().as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// Whichever ends the wait first.
     #[must_use]
     pub fn earlier(self, other: Self) -> Self {
         self.min(other)

@@ -5,6 +5,7 @@ use crate::core::domain::unavailable::NoAnswer;
 use crate::core::ports::call::Call;
 use std::fmt;
 
+/// The recommender. Without it the shop shows nothing, and says so.
 #[async_trait::async_trait]
 pub trait RecommendationsPort: Send + Sync + fmt::Debug {
     /// An empty list is an answer: a customer without any.
@@ -15,9 +16,12 @@ pub trait RecommendationsPort: Send + Sync + fmt::Debug {
     ) -> Result<Vec<Recommendation>, RecommendationsUnavailableError>;
 }
 
+/// One hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recommendation {
+    /// What might please.
     pub product_id: ProductId,
+    /// As people read it.
     pub name: String,
 }
 

@@ -1,5 +1,6 @@
 //! Why a database did not do what it was asked: one error for all ports that it stands behind.
 
+/// Why nothing was read or committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
     /// The database cannot be reached or does not answer in time; it may recover by itself. Nothing

@@ -46,11 +46,13 @@ impl TraceParent {
         Self(format!("00-{}-{:016x}-{}", self.trace_id(), span_id.max(1), &self.0[53..]).into())
     }
 
+    /// As a header.
     #[must_use]
     pub fn trace_id(&self) -> &str {
         &self.0[3..35]
     }
 
+    /// The trace, 32 hexadecimal digits.
     #[must_use]
     pub fn span_id(&self) -> &str {
         &self.0[36..52]
@@ -62,6 +64,7 @@ impl TraceParent {
         u8::from_str_radix(&self.0[53..], 16).is_ok_and(|flags| flags & 1 == 1)
     }
 
+    /// The caller's span, 16 hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
