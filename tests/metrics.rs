@@ -23,8 +23,8 @@ use order_service::core::domain::provider::Provider;
 use order_service::core::domain::unavailable::{Cause, System, Unknown};
 use order_service::core::payment::task::TaskKind;
 use order_service::core::ports::events::{
-    Event, Events, FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult,
-    StepOutcome,
+    CallbackOutcome, Event, Events, FallbackKind, IdempotencyResult, ReconcileFinding,
+    RegistrationResult, StepOutcome,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -185,6 +185,8 @@ async fn what_the_core_tells_is_counted() {
         Event::TaskFinished { kind, outcome: "succeeded", age: SECOND },
         Event::Review { kind },
         Event::LateTruth { system },
+        Event::StrangeStatus { system },
+        Event::Callback { system, outcome: CallbackOutcome::UnknownNumber },
         Event::Idempotency(IdempotencyResult::Replayed),
     ] {
         metrics.record(&event);
@@ -202,6 +204,10 @@ async fn what_the_core_tells_is_counted() {
         r#"task_completion_seconds_count{kind="register_payment",outcome="succeeded"}"#,
         r#"app_errors_total{exception="task_review",type="domain"}"#,
         r#"app_errors_total{exception="late_payment",type="domain"}"#,
+        r#"task_reviews_total{kind="register_payment"}"#,
+        r#"late_payments_total{system="sber"}"#,
+        r#"strange_statuses_total{system="sber"}"#,
+        r#"payment_callbacks_total{outcome="unknown_number",system="sber"}"#,
         r#"idempotency_total{result="replayed"}"#,
     ] {
         assert_eq!(scrape.value(series), 1.0, "{series}");
@@ -236,6 +242,7 @@ async fn what_the_adapters_tell_is_counted() {
         r#"fallback_total{kind="cached",reason="timeout",system="catalog"}"#,
         r#"fallback_failed_total{kind="cached",system="catalog"}"#,
         r#"app_errors_total{exception="provider_misconfigured",type="integration"}"#,
+        r#"system_misconfigured_total{system="sber"}"#,
         r#"app_errors_total{exception="keys_unusable",type="technical"}"#,
     ] {
         assert_eq!(scrape.value(series), 1.0, "{series}");

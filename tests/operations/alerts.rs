@@ -4,7 +4,7 @@ use crate::{assert_known, files, known, promql, read, root};
 use std::collections::BTreeSet;
 
 /// (name, severity)
-const ALERTS: [(&str, &str); 16] = [
+const ALERTS: [(&str, &str); 25] = [
     ("OrderErrorBudgetBurnFast", "page"),
     ("OrderErrorBudgetBurnMedium", "page"),
     ("OrderErrorBudgetBurnSlow", "ticket"),
@@ -21,6 +21,15 @@ const ALERTS: [(&str, &str); 16] = [
     ("RetryBudgetExhausted", "ticket"),
     ("DbPoolExhausted", "ticket"),
     ("MetricsMissing", "page"),
+    ("LateMoney", "ticket"),
+    ("StrangePaymentStatus", "ticket"),
+    ("CallbackOfUnknownNumber", "ticket"),
+    ("CredentialsRefused", "page"),
+    ("PaymentsDeclinedUnusually", "ticket"),
+    ("PaymentsAbandonedUnusually", "ticket"),
+    ("TasksInReview", "ticket"),
+    ("TasksWaitForOperator", "ticket"),
+    ("OperatorTaskForgotten", "page"),
 ];
 
 #[test]

@@ -5,7 +5,7 @@ use order_service::adapters::observe::storage_upkeep::TaskStat;
 use order_service::core::domain::ids::{CustomerId, OrderId, TaskId};
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
-use order_service::core::payment::task::{TaskKind, TaskState};
+use order_service::core::payment::task::{Reason, Task, TaskKind, TaskState};
 use order_service::core::ports::order_repository::{OrderQuery, Scope};
 use order_service::core::ports::task_queue::TaskQuery;
 use std::time::Duration;
@@ -126,23 +126,33 @@ pub async fn a_number_leads_to_its_order(world: World) {
 pub async fn stats_count_what_is_unfinished_and_what_waits_for_a_person(world: World) {
     let (_, review, failed) =
         (world.queued(None).await, world.queued(None).await, world.queued(None).await);
-    let running = world.queued(Some(Provider::Sber)).await;
+    let (held, running) = (world.queued(None).await, world.queued(Some(Provider::Sber)).await);
     world.store.claim(&claim("i-1", &[(Some(Provider::Sber), 1)])).await.unwrap();
-    world.change(review.order_id, |d, _| d.tasks[0].state = TaskState::Review).await.unwrap();
     world.change(failed.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
     world.turn(SECOND);
-    let stat = |state, oldest_due| TaskStat {
+    world.change(review.order_id, |d, _| d.tasks[0].state = TaskState::Review).await.unwrap();
+    world
+        .change(held.order_id, |d, _| {
+            d.tasks[0].reason = Some(Reason::Operator);
+            d.tasks[0].run_at = Task::NEVER;
+        })
+        .await
+        .unwrap();
+    world.turn(SECOND);
+    let stat = |state, count, oldest_due, for_operator| TaskStat {
         kind: TaskKind::RegisterPayment,
         state,
-        count: 1,
+        count,
         oldest_due,
+        for_operator,
+        oldest_for_operator: (for_operator > 0).then_some(SECOND),
     };
     let mut stats = world.store.task_stats().await.unwrap();
     stats.sort_by_key(|stat| stat.state.as_str());
     let expected = [
-        stat(TaskState::Queued, Some(SECOND)),
-        stat(TaskState::Review, None),
-        stat(TaskState::Running, None),
+        stat(TaskState::Queued, 2, Some(2 * SECOND), 1),
+        stat(TaskState::Review, 1, None, 1),
+        stat(TaskState::Running, 1, None, 0),
     ];
     assert_eq!(stats, expected);
     assert_eq!(running.lane, Some(Provider::Sber));

@@ -62,6 +62,7 @@ pub struct Connections {
     pub waiting: usize,
 }
 
+/// Of tasks that are unfinished, or in a review that no person has closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskStat {
     pub kind: TaskKind,
@@ -69,4 +70,8 @@ pub struct TaskStat {
     pub count: u64,
     /// How long the longest due one has been due.
     pub oldest_due: Option<Duration>,
+    /// Those of `count` that nothing but a person moves on.
+    pub for_operator: u64,
+    /// How long the longest of them has waited for that person.
+    pub oldest_for_operator: Option<Duration>,
 }

@@ -184,6 +184,7 @@ fn domain_event(events: &dyn Events, run: &Run, event: DomainEvent) {
         }
         DomainEvent::StrangeStatus { provider } => {
             tracing::error!(%order_id, system = %provider, "the provider tells an unknown status");
+            events.record(&Event::StrangeStatus { system: provider });
         }
         DomainEvent::Review { kind, error } => {
             tracing::error!(%order_id, %task_id, kind = kind.as_str(), error = error.code(),

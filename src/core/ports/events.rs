@@ -45,6 +45,10 @@ pub enum Event {
     Review { kind: TaskKind },
     /// Money arrived for a registration that was given up.
     LateTruth { system: Provider },
+    /// A provider tells a status that we do not know.
+    StrangeStatus { system: Provider },
+    /// A callback was served.
+    Callback { system: Provider, outcome: CallbackOutcome },
     /// A request came with an idempotency key.
     Idempotency(IdempotencyResult),
 }
@@ -72,6 +76,19 @@ pub enum ReconcileFinding {
     /// What the provider has contradicts what we have.
     Mismatch,
     RefundElsewhere,
+}
+
+/// What became of a callback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallbackOutcome {
+    /// Its payment is asked about.
+    Followed,
+    /// It was signed, and no payment of ours has its number.
+    UnknownNumber,
+    /// Unsigned: about no payment of ours, or one too many.
+    Dropped,
+    /// Its signature is not the provider's, or nobody can read it.
+    Refused,
 }
 
 /// What was done instead of what a system did not answer.

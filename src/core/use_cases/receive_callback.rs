@@ -5,6 +5,7 @@ use crate::core::domain::provider::Provider;
 use crate::core::engine::Engine;
 use crate::core::payment::OrderAggregate;
 use crate::core::ports::clock::Clock;
+use crate::core::ports::events::{CallbackOutcome, Event};
 use crate::core::ports::order_repository::{
     InboxEntry, LoadOptions, SideWrites, TxContext, decide,
 };
@@ -42,16 +43,35 @@ impl ReceiveCallback {
         payment.method = provider.as_str(), order.id,
     ))]
     pub async fn run(&self, provider: Provider, raw: &RawCallback<'_>) -> Result<(), ReceiveError> {
+        let received = self.receive(provider, raw).await;
+        let outcome = match &received {
+            Ok(outcome) => Some(*outcome),
+            Err(ReceiveError::Callback(_)) => Some(CallbackOutcome::Refused),
+            // Not served: it comes again.
+            Err(ReceiveError::UnknownProvider(_) | ReceiveError::Storage(_)) => None,
+        };
+        if let Some(outcome) = outcome {
+            self.engine.events.record(&Event::Callback { system: provider, outcome });
+        }
+        received.map(|_| ())
+    }
+
+    async fn receive(
+        &self,
+        provider: Provider,
+        raw: &RawCallback<'_>,
+    ) -> Result<CallbackOutcome, ReceiveError> {
         let port =
             self.engine.gateway.port(provider).ok_or(ReceiveError::UnknownProvider(provider))?;
         let callback = port.read_callback(raw, self.clock.now())?;
         if !callback.signed && !self.unsigned.admit() {
-            return Ok(());
+            return Ok(CallbackOutcome::Dropped);
         }
         match self.engine.orders.find_order(provider, &callback.number).await? {
             Some(order_id) => {
                 tracing::Span::current().record("order.id", tracing::field::display(order_id));
-                self.request_sync(order_id, provider, callback).await
+                self.request_sync(order_id, provider, callback).await?;
+                Ok(CallbackOutcome::Followed)
             }
             None => self.orphan(provider, callback).await,
         }
@@ -77,15 +97,19 @@ impl ReceiveCallback {
         Ok(())
     }
 
-    async fn orphan(&self, provider: Provider, callback: Callback) -> Result<(), ReceiveError> {
+    async fn orphan(
+        &self,
+        provider: Provider,
+        callback: Callback,
+    ) -> Result<CallbackOutcome, ReceiveError> {
         if !callback.signed {
-            return Ok(());
+            return Ok(CallbackOutcome::Dropped);
         }
         if self.engine.orders.keep_unknown_callback(entry(provider, &callback)).await? {
             tracing::error!(system = %provider, number = %callback.number,
                 "a callback about a number that we never gave");
         }
-        Ok(())
+        Ok(CallbackOutcome::UnknownNumber)
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) struct Calls {
     would_reject: IntCounterVec,
     transitions: IntCounterVec,
     last_transition: GaugeVec,
+    misconfigured: IntCounterVec,
 }
 
 impl Calls {
@@ -55,6 +56,11 @@ impl Calls {
                 "When the state last changed; 0 before the first change",
                 &["system"],
             ),
+            misconfigured: families.counter(
+                "system_misconfigured_total",
+                "Answers that refuse our address, credentials or account",
+                &["system"],
+            ),
         };
         System::ALL.into_iter().for_each(|system| made.start_at_zero(system));
         made
@@ -78,6 +84,7 @@ impl Calls {
             }
         }
         self.last_transition.with_label_values(&[name]);
+        self.misconfigured.with_label_values(&[name]);
     }
 
     pub(super) fn ended(
@@ -103,6 +110,10 @@ impl Calls {
 
     pub(super) fn would_reject(&self, system: System, reason: BreakerRejection) {
         self.would_reject.with_label_values(&[system.as_str(), reason.as_str()]).inc();
+    }
+
+    pub(super) fn misconfigured(&self, system: System) {
+        self.misconfigured.with_label_values(&[system.as_str()]).inc();
     }
 
     pub(super) fn moved(&self, system: System, transition: &Transition) {

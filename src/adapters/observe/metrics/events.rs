@@ -10,14 +10,22 @@ impl Events for Metrics {
         match *event {
             Event::OrderPlaced { total } => self.orders.placed(total),
             Event::OrderMoved { from, to } => self.orders.moved(from, to),
-            Event::Registration { system, result } => self.orders.registered(system, result),
-            Event::Reconciled { system, finding } => self.orders.reconciled(system, finding),
+            Event::Registration { system, result } => self.payments.registered(system, result),
+            Event::Reconciled { system, finding } => self.payments.reconciled(system, finding),
             Event::Fallback { system, kind, cause } => self.fallbacks.used(system, kind, cause),
             Event::StaleServed { age } => self.fallbacks.stale(age),
             Event::TaskStep { kind, outcome } => self.tasks.step(kind, outcome),
             Event::TaskFinished { kind, outcome, age } => self.tasks.finished(kind, outcome, age),
-            Event::Review { .. } => self.app.error("task_review"),
-            Event::LateTruth { .. } => self.app.error("late_payment"),
+            Event::Review { kind } => {
+                self.tasks.reviewed(kind);
+                self.app.error("task_review");
+            }
+            Event::LateTruth { system } => {
+                self.payments.came_late(system);
+                self.app.error("late_payment");
+            }
+            Event::StrangeStatus { system } => self.payments.told_strangely(system),
+            Event::Callback { system, outcome } => self.payments.called_back(system, outcome),
             Event::Idempotency(result) => self.orders.keyed(result),
         }
     }
@@ -35,7 +43,10 @@ impl AdapterEvents for Metrics {
                 self.fallbacks.cache_used(system, cause);
             }
             AdapterEvent::NothingCached { system } => self.fallbacks.nothing_cached(system),
-            AdapterEvent::Misconfigured { .. } => self.app.error("provider_misconfigured"),
+            AdapterEvent::Misconfigured { system } => {
+                self.calls.misconfigured(system);
+                self.app.error("provider_misconfigured");
+            }
             AdapterEvent::TaskPoll => self.tasks.polled(),
             AdapterEvent::KeysUnusable => self.app.error("keys_unusable"),
         }

@@ -5,7 +5,8 @@ use crate::adapters::observe::traffic::ShedReason;
 use crate::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
 use crate::core::payment::task::TaskState;
 use crate::core::ports::events::{
-    FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult, StepOutcome,
+    CallbackOutcome, FallbackKind, IdempotencyResult, ReconcileFinding, RegistrationResult,
+    StepOutcome,
 };
 
 /// A label whose values are known beforehand.
@@ -78,6 +79,12 @@ closed_set!(RegistrationResult {
 closed_set!(ReconcileFinding {
     Executed => "executed", NotExecuted => "not_executed", Mismatch => "mismatch",
     RefundElsewhere => "refund_elsewhere",
+});
+closed_set!(CallbackOutcome {
+    Followed => "followed",
+    UnknownNumber => "unknown_number",
+    Dropped => "dropped",
+    Refused => "refused",
 });
 closed_set!(StepOutcome {
     Completed => "completed",

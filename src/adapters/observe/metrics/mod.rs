@@ -19,6 +19,7 @@ mod fallbacks;
 mod guards;
 mod http;
 mod orders;
+mod payments;
 mod tasks;
 mod watch;
 

@@ -1,11 +1,10 @@
-//! Orders and their payments.
+//! Orders, and the keys that their requests come with.
 
 use super::families::{AMOUNT, Families};
 use super::labels::Label;
 use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
-use crate::core::domain::provider::Provider;
-use crate::core::ports::events::{IdempotencyResult, ReconcileFinding, RegistrationResult};
+use crate::core::ports::events::IdempotencyResult;
 use prometheus::{Histogram, IntCounter, IntCounterVec};
 
 #[derive(Debug)]
@@ -13,8 +12,6 @@ pub(super) struct Orders {
     created: IntCounter,
     amounts: Histogram,
     moves: IntCounterVec,
-    registered: IntCounterVec,
-    reconciled: IntCounterVec,
     idempotency: IntCounterVec,
 }
 
@@ -32,16 +29,6 @@ impl Orders {
                 "Changes of an order's status",
                 &["from", "to"],
             ),
-            registered: families.counter(
-                "payments_registered_total",
-                "Ends of registering a payment, by the system asked last",
-                &["system", "result"],
-            ),
-            reconciled: families.counter(
-                "payments_reconciled_total",
-                "Unknown outcomes that were found out",
-                &["system", "finding"],
-            ),
             idempotency: families.counter(
                 "idempotency_total",
                 "Requests with an Idempotency-Key",
@@ -58,14 +45,6 @@ impl Orders {
                 self.moves.with_label_values(&[from.as_str(), to.as_str()]);
             }
         }
-        for provider in Provider::ALL {
-            for result in RegistrationResult::ALL {
-                self.registered.with_label_values(&[provider.as_str(), result.word()]);
-            }
-            for finding in ReconcileFinding::ALL {
-                self.reconciled.with_label_values(&[provider.as_str(), finding.word()]);
-            }
-        }
         for result in IdempotencyResult::ALL {
             self.idempotency.with_label_values(&[result.word()]);
         }
@@ -78,14 +57,6 @@ impl Orders {
 
     pub(super) fn moved(&self, from: OrderStatus, to: OrderStatus) {
         self.moves.with_label_values(&[from.as_str(), to.as_str()]).inc();
-    }
-
-    pub(super) fn registered(&self, system: Provider, result: RegistrationResult) {
-        self.registered.with_label_values(&[system.as_str(), result.word()]).inc();
-    }
-
-    pub(super) fn reconciled(&self, system: Provider, finding: ReconcileFinding) {
-        self.reconciled.with_label_values(&[system.as_str(), finding.word()]).inc();
     }
 
     pub(super) fn keyed(&self, result: IdempotencyResult) {

@@ -11,6 +11,7 @@ use super::guards::GuardSeries;
 use super::http::Http;
 use super::openmetrics;
 use super::orders::Orders;
+use super::payments::Payments;
 use super::tasks::Tasks;
 use super::watch::Watched;
 use crate::adapters::observe::storage_upkeep::StorageUpkeep;
@@ -34,6 +35,7 @@ pub struct Metrics {
     pub(super) guards: GuardSeries,
     pub(super) http: Http,
     pub(super) orders: Orders,
+    pub(super) payments: Payments,
     pub(super) pool: Pool,
     pub(super) tasks: Tasks,
     pub(super) watch: Watched,
@@ -53,6 +55,7 @@ impl Metrics {
             guards: GuardSeries::new(&families),
             http: Http::new(&families),
             orders: Orders::new(&families),
+            payments: Payments::new(&families),
             pool: Pool::new(&families),
             tasks: Tasks::new(&families),
             watch: Watched::new(&families),

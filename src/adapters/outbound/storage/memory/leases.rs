@@ -5,7 +5,7 @@ use crate::adapters::observe::storage_upkeep::TaskStat;
 use crate::adapters::outbound::storage::PRUNE_BATCH;
 use crate::core::domain::ids::{InstanceId, TaskId};
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::payment::task::{Lease, Task, TaskKind, TaskState};
+use crate::core::payment::task::{Lease, Reason, Task, TaskKind, TaskState};
 use crate::core::ports::task_queue::{ClaimRequest, Claimed};
 
 impl State {
@@ -78,9 +78,19 @@ impl State {
                 };
                 let due = of_it().filter_map(due_at).filter(|due_at| *due_at <= now);
                 let oldest_due = due.map(|due_at| now.since(due_at)).max();
-                let count = u64::try_from(of_it().count()).unwrap_or(u64::MAX);
+                let waiting = || of_it().filter(|task| is_for_operator(task));
+                let oldest_for_operator = waiting().map(|task| now.since(task.updated_at)).max();
+                let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
+                let (count, for_operator) = (number(of_it().count()), number(waiting().count()));
                 if count > 0 {
-                    stats.push(TaskStat { kind, state, count, oldest_due });
+                    stats.push(TaskStat {
+                        kind,
+                        state,
+                        count,
+                        oldest_due,
+                        for_operator,
+                        oldest_for_operator,
+                    });
                 }
             }
         }
@@ -99,6 +109,17 @@ impl State {
         let before = self.records.len();
         self.records.retain(|_, (_, kept_at)| *kept_at >= keys);
         u64::try_from(gone.len() + before - self.records.len()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Whether nothing but a person moves it on.
+fn is_for_operator(task: &Task) -> bool {
+    match task.state {
+        TaskState::Review => true,
+        TaskState::Queued => task.reason == Some(Reason::Operator),
+        TaskState::Running | TaskState::Succeeded | TaskState::Failed | TaskState::Cancelled => {
+            false
+        }
     }
 }
 

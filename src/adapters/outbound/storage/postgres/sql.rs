@@ -290,11 +290,22 @@ pub const READ_AUDIT: &str = "SELECT json_build_object('id', a.id, 'at', a.at, '
     FROM audit a WHERE ($1::uuid IS NULL OR a.order_id = $1::uuid) \
     AND ($2::bigint IS NULL OR (a.at, a.id) < ($2, $3)) ORDER BY a.at DESC, a.id DESC LIMIT $4";
 
+/// What nothing but a person moves on.
+macro_rules! for_operator {
+    () => {
+        "FILTER (WHERE state = 'review' OR (state = 'queued' AND reason = 'operator'))"
+    };
+}
+
 /// `$1` a test's now. Finished tasks are not counted: there are a month of them.
 pub const STATS: &str = concat!(
     "SELECT json_build_object('kind', kind, 'state', state, 'count', count(*), \
-     'oldest_due', max(clock.now - due_at) FILTER (WHERE due_at <= clock.now))::text \
-     FROM tasks, (SELECT ",
+     'oldest_due', max(clock.now - due_at) FILTER (WHERE due_at <= clock.now), \
+     'for_operator', count(*) ",
+    for_operator!(),
+    ", 'oldest_for_operator', max(clock.now - updated_at) ",
+    for_operator!(),
+    ")::text FROM tasks, (SELECT ",
     now!("$1"),
     " AS now OFFSET 0) AS clock \
      WHERE state IN ('queued', 'running', 'review') AND settled_at IS NULL GROUP BY kind, state"

@@ -49,18 +49,22 @@ pub struct TaskStatRow {
     count: u64,
     /// In microseconds.
     oldest_due: Option<i64>,
+    for_operator: u64,
+    /// In microseconds.
+    oldest_for_operator: Option<i64>,
 }
 
 impl TaskStatRow {
     /// `None` for a kind of a newer version.
     pub fn restore(self) -> Option<TaskStat> {
+        let age = |micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0));
         Some(TaskStat {
             kind: TaskKind::parse(&self.kind)?,
             state: TaskState::parse(&self.state)?,
             count: self.count,
-            oldest_due: self
-                .oldest_due
-                .map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))),
+            oldest_due: self.oldest_due.map(age),
+            for_operator: self.for_operator,
+            oldest_for_operator: self.oldest_for_operator.map(age),
         })
     }
 }

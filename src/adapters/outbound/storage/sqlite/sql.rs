@@ -235,10 +235,23 @@ pub const READ_AUDIT: &str = "SELECT json_object('id', a.id, 'at', a.at, 'action
     FROM audit a WHERE ($1 IS NULL OR a.order_id = $1) AND ($2 IS NULL OR (a.at, a.id) < ($2, $3)) \
     ORDER BY a.at DESC, a.id DESC LIMIT $4";
 
+/// What nothing but a person moves on.
+macro_rules! for_operator {
+    () => {
+        "FILTER (WHERE state = 'review' OR (state = 'queued' AND reason = 'operator'))"
+    };
+}
+
 /// `$1` now. Finished tasks are not counted: there are a month of them.
-pub const STATS: &str = "SELECT json_object('kind', kind, 'state', state, 'count', count(*), \
-    'oldest_due', max($1 - due_at) FILTER (WHERE due_at <= $1)) FROM tasks \
-    WHERE state IN ('queued', 'running', 'review') AND settled_at IS NULL GROUP BY kind, state ORDER BY kind, state";
+pub const STATS: &str = concat!(
+    "SELECT json_object('kind', kind, 'state', state, 'count', count(*), \
+     'oldest_due', max($1 - due_at) FILTER (WHERE due_at <= $1), 'for_operator', count(*) ",
+    for_operator!(),
+    ", 'oldest_for_operator', max($1 - updated_at) ",
+    for_operator!(),
+    ") FROM tasks WHERE state IN ('queued', 'running', 'review') AND settled_at IS NULL \
+     GROUP BY kind, state ORDER BY kind, state"
+);
 
 /// `$1` the moment before which they finished, `$2` how many. What waits for a person stays.
 pub const PRUNE_TASKS: &str = "DELETE FROM tasks WHERE id IN (SELECT id FROM tasks \
