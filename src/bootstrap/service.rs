@@ -224,6 +224,7 @@ fn admin_state(parts: &Parts, readiness: Arc<Readiness>) -> Arc<AdminState> {
         entropy: entropy(),
         tokens: parts.config.service.admin_tokens.clone(),
         audit: Arc::clone(&parts.store) as _,
+        records: Arc::clone(&parts.store) as _,
     })
 }
 

@@ -31,6 +31,7 @@ pub fn admin(harness: &Harness, token: Option<&str>) -> Router {
         entropy: Arc::new(CountingEntropy::default()),
         tokens: token.map(|token| ("operator".to_owned(), token.into())).into_iter().collect(),
         audit: harness.store.clone(),
+        records: harness.store.clone(),
     }))
 }
 

@@ -19,6 +19,7 @@ mod problems;
 mod quotas;
 mod reads;
 mod request_layer;
+mod reviews;
 mod tasks;
 mod tokens;
 mod webhooks;

@@ -1,6 +1,6 @@
 //! What is kept beside the orders: outcomes of keys, callbacks, audit; and for how long.
 
-use crate::world::{World, order};
+use crate::world::{World, order, registration};
 use order_service::adapters::observe::storage_upkeep::AuditQuery;
 use order_service::core::domain::ids::{OrderId, ProductId, TaskId};
 use order_service::core::domain::order::{OrderInvalid, OrderStatus};
@@ -110,6 +110,50 @@ pub async fn an_event_is_kept_once(world: World) {
     let with_callback = SideWrites { inbox: Some(callback(Some("e-1"))), ..SideWrites::default() };
     assert_eq!(cancel(&world, id, with_callback).await, Ok(Some(())));
     assert_eq!(world.aggregate(id).await.order.status, OrderStatus::Cancelled);
+}
+
+pub async fn an_order_is_found_by_whatever_it_is_called(world: World) {
+    let (id, other) = (world.queued(None).await, world.placed("c-1").await.id);
+    let (id, task) = (id.order_id, id.id);
+    for (order, external_id) in [(id, "6f0c-bank"), (other, "another")] {
+        world
+            .change(order, move |d, _| {
+                let mut made = registration(order, Provider::Sber, 1);
+                made.external_id = Some(external_id.to_owned());
+                d.registrations.push(made);
+            })
+            .await
+            .unwrap();
+    }
+    let number = registration(id, Provider::Sber, 1).number;
+    for name in [number.as_str(), "6f0c-bank", &task.get().to_string()] {
+        assert_eq!(world.store.order_named(name).await, Ok(Some(id)), "{name}");
+    }
+    for name in ["6f0c", "1", "' OR 1=1 --", "nul\0", "99999999999999999999"] {
+        assert_eq!(world.store.order_named(name).await, Ok(None), "{name}");
+    }
+}
+
+pub async fn callbacks_are_found_by_the_numbers_of_their_order(world: World) {
+    let (id, other) = (world.placed("c-1").await.id, world.placed("c-1").await.id);
+    for order in [id, other] {
+        world
+            .change(order, move |d, _| d.registrations.push(registration(order, Provider::Sber, 1)))
+            .await
+            .unwrap();
+    }
+    let number = registration(id, Provider::Sber, 1).number;
+    let told = |event: &str| InboxEntry { number: number.clone(), ..callback(Some(event)) };
+    for entry in [told("e-1"), callback(Some("e-2")), told("e-3")] {
+        world.store.keep_unknown_callback(entry).await.unwrap();
+        world.turn(Duration::from_secs(1));
+    }
+    let found = world.store.callbacks(id, 9).await.unwrap();
+    let entries: Vec<_> = found.iter().map(|record| record.entry.clone()).collect();
+    assert_eq!(entries, [told("e-3"), told("e-1")]);
+    assert!(found[0].received_at > found[1].received_at);
+    assert_eq!(world.store.callbacks(id, 1).await.unwrap(), found[..1]);
+    assert_eq!(world.store.callbacks(other, 9).await, Ok(vec![]));
 }
 
 pub async fn what_an_operator_did_is_committed_with_it(world: World) {

@@ -113,6 +113,8 @@ contract! {
         every_outcome_reads_back,
         a_decision_whose_key_is_taken_is_undone,
         an_event_is_kept_once,
+        an_order_is_found_by_whatever_it_is_called,
+        callbacks_are_found_by_the_numbers_of_their_order,
         what_an_operator_did_is_committed_with_it,
         a_review_that_a_person_closed_leaves_the_list,
         old_tasks_and_keys_are_pruned,

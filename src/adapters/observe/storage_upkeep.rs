@@ -4,6 +4,7 @@
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::task::{TaskKind, TaskState};
+use crate::core::ports::order_repository::InboxEntry;
 use crate::core::ports::storage_error::StorageError;
 use std::fmt;
 use std::time::Duration;
@@ -31,6 +32,28 @@ pub trait StorageUpkeep: Send + Sync + fmt::Debug {
 pub trait AuditLog: Send + Sync + fmt::Debug {
     /// Newest first.
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError>;
+}
+
+/// What an operator knows an order by, and what is kept about it that no decision needs.
+#[async_trait::async_trait]
+pub trait OrderRecords: Send + Sync + fmt::Debug {
+    /// The order behind a number at a payment system, else behind a payment system's own id, else behind
+    /// a task's id.
+    async fn order_named(&self, name: &str) -> Result<Option<OrderId>, StorageError>;
+
+    /// What payment systems told of the order's registrations: newest first, at most `limit`.
+    async fn callbacks(
+        &self,
+        order: OrderId,
+        limit: usize,
+    ) -> Result<Vec<CallbackRecord>, StorageError>;
+}
+
+/// A callback that was kept; unsigned ones are not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallbackRecord {
+    pub received_at: Timestamp,
+    pub entry: InboxEntry,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A store that fails as a test tells it to.
 
 use order_service::adapters::observe::storage_upkeep::{
-    AuditLog, AuditQuery, AuditRecord, StorageUpkeep, TaskStat,
+    AuditLog, AuditQuery, AuditRecord, CallbackRecord, OrderRecords, StorageUpkeep, TaskStat,
 };
 use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
@@ -181,5 +181,22 @@ impl AuditLog for FlakyStore {
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
         self.check()?;
         self.store.audit(query).await
+    }
+}
+
+#[async_trait::async_trait]
+impl OrderRecords for FlakyStore {
+    async fn order_named(&self, name: &str) -> Result<Option<OrderId>, StorageError> {
+        self.check()?;
+        self.store.order_named(name).await
+    }
+
+    async fn callbacks(
+        &self,
+        order: OrderId,
+        limit: usize,
+    ) -> Result<Vec<CallbackRecord>, StorageError> {
+        self.check()?;
+        self.store.callbacks(order, limit).await
     }
 }

@@ -25,7 +25,7 @@ struct PageBody {
 }
 
 #[derive(Debug, Serialize)]
-struct RecordBody {
+pub struct RecordBody {
     at: TimestampBody,
     by: String,
     action: String,

@@ -1,22 +1,46 @@
-//! `/admin/orders/{id}`: an order with every registration that was tried for it, under the numbers by
-//! which the payment systems know them, and every refund with its doubt. No forms: payers' addresses are
-//! none of an operator's business.
+//! `/admin/orders/{id}`: an order, found by whatever a person has at hand, with all that is kept of it:
+//! every registration under the number by which its payment system knows it, every refund with its doubt,
+//! tasks, callbacks, and what operators did. No forms: payers' addresses are none of an operator's business.
 
+use crate::adapters::inbound::admin::audit::RecordBody;
 use crate::adapters::inbound::admin::state::AdminState;
+use crate::adapters::inbound::admin::tasks::task_body;
 use crate::adapters::inbound::http_kit::code::Code;
-use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
+use crate::adapters::inbound::http_kit::params::{Id, NoQuery, PathParam};
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::reply::json;
+use crate::adapters::inbound::http_kit::request_context::RequestContext;
+use crate::adapters::inbound::resources::task_body::TaskBody;
 use crate::adapters::inbound::resources::wire::{MoneyBody, TimestampBody};
+use crate::adapters::observe::storage_upkeep::{AuditQuery, CallbackRecord};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
+use crate::core::ports::task_queue::TaskQuery;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde::Serialize;
 use std::sync::Arc;
+
+/// Of each kind of record, the newest: a poll that goes on for weeks must not make a page without end.
+const AT_MOST: usize = 100;
+
+/// The longest id that a payment system gives fits well.
+const LONGEST_NAME: usize = 128;
+
+/// What a person calls an order by: its id, its number at a payment system, that system's own id, or the
+/// id of one of its tasks.
+#[derive(Debug)]
+pub struct OrderName(String);
+
+impl PathParam for OrderName {
+    fn from_segment(text: &str) -> Result<Self, Problem> {
+        let fits = (1..=LONGEST_NAME).contains(&text.len());
+        if fits { Ok(Self(text.to_owned())) } else { Err(Problem::new(Code::OrderNotFound)) }
+    }
+}
 
 #[derive(Debug, Serialize)]
 struct OrderBody<'a> {
@@ -27,8 +51,30 @@ struct OrderBody<'a> {
     registrations: Vec<RegistrationBody<'a>>,
     /// In the order in which they were planned or seen.
     refunds: Vec<RefundBody<'a>>,
-    /// Unfinished ones; the others are in the list of tasks.
+    /// The unfinished ones of `tasks`.
     task_ids: Vec<i64>,
+    /// These three newest first.
+    tasks: Vec<TaskBody<'static>>,
+    callbacks: Vec<CallbackBody>,
+    audit: Vec<RecordBody>,
+}
+
+#[derive(Debug, Serialize)]
+struct CallbackBody {
+    received_at: TimestampBody,
+    provider: &'static str,
+    number: String,
+    event_id: Option<String>,
+    /// What it told of, in the payment system's word.
+    kind: String,
+    signed: bool,
+}
+
+/// What is kept of an order beside its aggregate.
+struct Records {
+    tasks: Vec<TaskBody<'static>>,
+    callbacks: Vec<CallbackBody>,
+    audit: Vec<RecordBody>,
 }
 
 #[derive(Debug, Serialize)]
@@ -72,7 +118,7 @@ struct RefundBody<'a> {
 }
 
 impl<'a> OrderBody<'a> {
-    fn of(aggregate: &'a OrderAggregate) -> Self {
+    fn of(aggregate: &'a OrderAggregate, records: Records) -> Self {
         let mut registrations: Vec<_> = aggregate.registrations.iter().collect();
         registrations.sort_by_key(|registration| registration.created_at);
         let mut refunds: Vec<_> = aggregate.refunds.iter().collect();
@@ -85,6 +131,9 @@ impl<'a> OrderBody<'a> {
             registrations: registrations.into_iter().map(RegistrationBody::of).collect(),
             refunds: refunds.into_iter().map(|it| RefundBody::of(it, aggregate)).collect(),
             task_ids: unfinished.map(TaskId::get).collect(),
+            tasks: records.tasks,
+            callbacks: records.callbacks,
+            audit: records.audit,
         }
     }
 }
@@ -127,12 +176,56 @@ impl<'a> RefundBody<'a> {
     }
 }
 
+impl From<CallbackRecord> for CallbackBody {
+    fn from(CallbackRecord { received_at, entry }: CallbackRecord) -> Self {
+        Self {
+            received_at: TimestampBody(received_at),
+            provider: entry.provider.as_str(),
+            number: entry.number.as_str().to_owned(),
+            event_id: entry.event_id,
+            kind: entry.kind,
+            signed: entry.signed,
+        }
+    }
+}
+
 pub async fn show(
     State(state): State<Arc<AdminState>>,
-    Id(order): Id<OrderId>,
+    context: RequestContext,
+    Id(name): Id<OrderName>,
     _: NoQuery,
 ) -> Result<Response, Problem> {
-    let aggregate = state.operate_tasks.show(order).await?;
-    let aggregate = aggregate.ok_or(Problem::new(Code::OrderNotFound))?;
-    Ok(json(StatusCode::OK, &OrderBody::of(&aggregate)))
+    let aggregate = find(&state, &name).await?.ok_or(Problem::new(Code::OrderNotFound))?;
+    let records = records(&state, aggregate.order.id, &context).await?;
+    Ok(json(StatusCode::OK, &OrderBody::of(&aggregate, records)))
+}
+
+/// A payment system's own id may look like one of ours.
+async fn find(state: &AdminState, name: &OrderName) -> Result<Option<OrderAggregate>, Problem> {
+    if let Some(id) = OrderId::parse(&name.0)
+        && let Some(found) = state.operate_tasks.show(id).await?
+    {
+        return Ok(Some(found));
+    }
+    match state.records.order_named(&name.0).await? {
+        Some(id) => Ok(state.operate_tasks.show(id).await?),
+        None => Ok(None),
+    }
+}
+
+async fn records(
+    state: &AdminState,
+    order: OrderId,
+    context: &RequestContext,
+) -> Result<Records, Problem> {
+    let tasks = TaskQuery { order: Some(order), limit: AT_MOST, ..TaskQuery::default() };
+    let tasks = state.operate_tasks.list(&tasks).await?;
+    let audit = AuditQuery { order: Some(order), limit: AT_MOST, after: None };
+    let audit = state.audit.audit(&audit).await?;
+    let callbacks = state.records.callbacks(order, AT_MOST).await?;
+    Ok(Records {
+        tasks: tasks.iter().map(|task| task_body(task, context)).collect(),
+        callbacks: callbacks.into_iter().map(CallbackBody::from).collect(),
+        audit: audit.into_iter().map(RecordBody::from).collect(),
+    })
 }

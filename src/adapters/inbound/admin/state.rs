@@ -3,7 +3,7 @@
 use crate::adapters::inbound::admin::exposition::RenderMetrics;
 use crate::adapters::inbound::http_kit::body::BodyLimit;
 use crate::adapters::inbound::http_kit::health::Readiness;
-use crate::adapters::observe::storage_upkeep::AuditLog;
+use crate::adapters::observe::storage_upkeep::{AuditLog, OrderRecords};
 use crate::adapters::observe::systems::SystemControl;
 use crate::core::ports::clock::Entropy;
 use crate::core::use_cases::operate_tasks::OperateTasks;
@@ -27,6 +27,7 @@ pub struct AdminState {
     /// `ADMIN_TOKEN` and `ADMIN_TOKENS`, with their names; none where nobody has to show one.
     pub tokens: Vec<(String, SecretString)>,
     pub audit: Arc<dyn AuditLog>,
+    pub records: Arc<dyn OrderRecords>,
 }
 
 impl fmt::Debug for AdminState {

@@ -48,7 +48,7 @@ struct PageBody {
 }
 
 /// As the API shows it, but without form: payers' addresses are none of an operator's business.
-fn task_body(task: &Task, context: &RequestContext) -> TaskBody<'static> {
+pub fn task_body(task: &Task, context: &RequestContext) -> TaskBody<'static> {
     let made = task.result.map(|(provider, _)| ResultBody::without_form(provider));
     TaskBody::of(task, made, context.lang).for_operators(task)
 }

@@ -6,7 +6,7 @@ use prometheus::HistogramVec;
 use std::time::Duration;
 
 /// What is asked of the storage, by the words of the metric, with the table that each is mostly about.
-const DB_OPERATIONS: [(&str, &str); 15] = [
+const DB_OPERATIONS: [(&str, &str); 17] = [
     ("place", "orders"),
     ("change", "orders"),
     ("aggregate", "orders"),
@@ -22,6 +22,8 @@ const DB_OPERATIONS: [(&str, &str); 15] = [
     ("task_stats", "tasks"),
     ("prune", "tasks"),
     ("audit", "audit"),
+    ("order_named", "registrations"),
+    ("callbacks", "callbacks"),
 ];
 
 #[derive(Debug)]

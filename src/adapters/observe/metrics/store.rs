@@ -4,7 +4,8 @@
 use super::db_operations::{collection_of, word_of};
 use super::series::Metrics;
 use crate::adapters::observe::storage_upkeep::{
-    AuditLog, AuditQuery, AuditRecord, Connections, StorageUpkeep, TaskStat,
+    AuditLog, AuditQuery, AuditRecord, CallbackRecord, Connections, OrderRecords, StorageUpkeep,
+    TaskStat,
 };
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
@@ -189,5 +190,20 @@ impl<S: StorageUpkeep + ?Sized> StorageUpkeep for MeteredStore<S> {
 impl<S: AuditLog + ?Sized> AuditLog for MeteredStore<S> {
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
         self.timed("audit", self.store.audit(query)).await
+    }
+}
+
+#[async_trait::async_trait]
+impl<S: OrderRecords + ?Sized> OrderRecords for MeteredStore<S> {
+    async fn order_named(&self, name: &str) -> Result<Option<OrderId>, StorageError> {
+        self.timed("order_named", self.store.order_named(name)).await
+    }
+
+    async fn callbacks(
+        &self,
+        order: OrderId,
+        limit: usize,
+    ) -> Result<Vec<CallbackRecord>, StorageError> {
+        self.timed("callbacks", self.store.callbacks(order, limit)).await
     }
 }

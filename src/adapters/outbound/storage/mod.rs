@@ -21,7 +21,7 @@ pub use migrations::migrate;
 pub use postgres::PgStore;
 pub use sqlite::SqliteStore;
 
-use crate::adapters::observe::storage_upkeep::{AuditLog, StorageUpkeep};
+use crate::adapters::observe::storage_upkeep::{AuditLog, OrderRecords, StorageUpkeep};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::{Reason, Task, TaskKind, TaskState};
 use crate::core::ports::clock::Clock;
@@ -33,9 +33,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// All that is asked of a database: what the core needs, and what the operator does.
-pub trait Store: OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep + AuditLog {}
+pub trait Store:
+    OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep + AuditLog + OrderRecords
+{
+}
 
-impl<S: OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep + AuditLog> Store for S {}
+impl<S> Store for S where
+    S: OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep + AuditLog + OrderRecords
+{
+}
 
 #[derive(Debug, Clone)]
 pub struct Settings {

@@ -7,7 +7,7 @@ mod state;
 
 use super::wakeups::{WakeupSet, Wakeups};
 use crate::adapters::observe::storage_upkeep::{
-    AuditLog, AuditQuery, AuditRecord, StorageUpkeep, TaskStat,
+    AuditLog, AuditQuery, AuditRecord, CallbackRecord, OrderRecords, StorageUpkeep, TaskStat,
 };
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
@@ -51,7 +51,7 @@ impl MemoryStore {
     /// Callbacks as they came, oldest first.
     #[must_use]
     pub fn inbox(&self) -> Vec<InboxEntry> {
-        self.state().inbox.clone()
+        self.state().inbox.iter().map(|(_, entry)| entry.clone()).collect()
     }
 
     /// A decision that panics leaves no half-made state behind: it works on a copy.
@@ -111,7 +111,7 @@ impl OrderRepository for MemoryStore {
     }
 
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
-        Ok(self.state().keep_callback(entry))
+        Ok(self.state().keep_callback(entry, self.clock.now()))
     }
 }
 
@@ -175,5 +175,20 @@ impl StorageUpkeep for MemoryStore {
 impl AuditLog for MemoryStore {
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
         Ok(self.state().audit(query))
+    }
+}
+
+#[async_trait::async_trait]
+impl OrderRecords for MemoryStore {
+    async fn order_named(&self, name: &str) -> Result<Option<OrderId>, StorageError> {
+        Ok(self.state().order_named(name))
+    }
+
+    async fn callbacks(
+        &self,
+        order: OrderId,
+        limit: usize,
+    ) -> Result<Vec<CallbackRecord>, StorageError> {
+        Ok(self.state().callbacks(order, limit))
     }
 }

@@ -1,6 +1,6 @@
 //! The tables of the memory store, as ordered maps: the same seed gives the same order of everything.
 
-use crate::adapters::observe::storage_upkeep::{AuditQuery, AuditRecord};
+use crate::adapters::observe::storage_upkeep::{AuditQuery, AuditRecord, CallbackRecord};
 use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::FRESH_ID;
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
@@ -38,7 +38,7 @@ pub struct State {
     pub numbers: HashMap<(Provider, ProviderNumber), OrderId>,
     pub(super) external_ids: HashMap<(Provider, String), ProviderNumber>,
     pub records: HashMap<IdempotencyKey, (IdempotencyRecord, Timestamp)>,
-    pub inbox: Vec<InboxEntry>,
+    pub inbox: Vec<(Timestamp, InboxEntry)>,
     pub deeds: Vec<(OrderId, Timestamp, AuditEntry)>,
 }
 
@@ -149,7 +149,7 @@ impl State {
 
     fn keep_side_writes(&mut self, order: OrderId, writes: SideWrites, now: Timestamp) {
         if let Some(entry) = writes.inbox {
-            self.keep_callback(entry);
+            self.keep_callback(entry, now);
         }
         if let Some((request, outcome)) = writes.kept {
             self.keep_outcome(request, outcome, now);
@@ -187,14 +187,39 @@ impl State {
         found
     }
 
-    pub fn keep_callback(&mut self, entry: InboxEntry) -> bool {
+    pub fn keep_callback(&mut self, entry: InboxEntry, now: Timestamp) -> bool {
         let event = |kept: &InboxEntry| (kept.provider, kept.event_id.clone());
-        let known =
-            entry.event_id.is_some() && self.inbox.iter().any(|old| event(old) == event(&entry));
+        let known = entry.event_id.is_some()
+            && self.inbox.iter().any(|(_, old)| event(old) == event(&entry));
         if !known {
-            self.inbox.push(entry);
+            self.inbox.push((now, entry));
         }
         !known
+    }
+
+    pub fn order_named(&self, name: &str) -> Option<OrderId> {
+        let number = ProviderNumber::told(name);
+        let numbered = |provider, number| self.numbers.get(&(provider, number)).copied();
+        let with_id = |provider| {
+            let number = self.external_ids.get(&(provider, name.to_owned()))?;
+            numbered(provider, number.clone())
+        };
+        let task = name.parse().ok().and_then(TaskId::from_i64);
+        Provider::ALL
+            .into_iter()
+            .find_map(|provider| numbered(provider, number.clone()))
+            .or_else(|| Provider::ALL.into_iter().find_map(with_id))
+            .or_else(|| Some(self.tasks.get(&task?)?.order_id))
+    }
+
+    pub fn callbacks(&self, order: OrderId, limit: usize) -> Vec<CallbackRecord> {
+        let known = |entry: &InboxEntry| {
+            self.numbers.get(&(entry.provider, entry.number.clone())) == Some(&order)
+        };
+        let newest = self.inbox.iter().rev().filter(|(_, entry)| known(entry)).take(limit);
+        newest
+            .map(|(at, entry)| CallbackRecord { received_at: *at, entry: entry.clone() })
+            .collect()
     }
 
     pub fn aggregate(&self, id: OrderId) -> Option<OrderAggregate> {

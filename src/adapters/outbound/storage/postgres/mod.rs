@@ -7,6 +7,7 @@ mod keys;
 mod listen;
 mod orders;
 mod place;
+mod records;
 mod session;
 mod sql;
 mod tasks;

@@ -2,6 +2,7 @@
 //! itself, so that an aggregate is one statement and one snapshot, and there is one way to read it.
 
 mod audit;
+mod callback;
 mod key;
 mod order;
 mod queue;
@@ -10,6 +11,7 @@ mod registration;
 mod task;
 
 pub use audit::AuditRow;
+pub use callback::CallbackRow;
 pub use key::{KeyRow, RecordRow};
 pub use order::{OrderChangeRow, OrderRow};
 pub use queue::{ClaimedRow, TaskStatRow};

@@ -5,6 +5,7 @@ mod change;
 mod keys;
 mod orders;
 mod place;
+mod records;
 mod sql;
 mod tasks;
 mod upkeep;

@@ -235,6 +235,22 @@ pub const READ_AUDIT: &str = "SELECT json_object('id', a.id, 'at', a.at, 'action
     FROM audit a WHERE ($1 IS NULL OR a.order_id = $1) AND ($2 IS NULL OR (a.at, a.id) < ($2, $3)) \
     ORDER BY a.at DESC, a.id DESC LIMIT $4";
 
+/// `$1` what an operator calls an order by, `$2` the payment systems that are known here, as JSON, `$3` the
+/// same as a task's id.
+pub const ORDER_NAMED: &str = "SELECT hex(order_id) FROM (\
+    SELECT 1 AS rank, order_id FROM registrations \
+    WHERE provider IN (SELECT value FROM json_each($2)) AND number = $1 \
+    UNION ALL SELECT 2, order_id FROM registrations \
+    WHERE provider IN (SELECT value FROM json_each($2)) AND external_id = $1 \
+    UNION ALL SELECT 3, order_id FROM tasks WHERE id = $3) ORDER BY rank LIMIT 1";
+
+/// `$1` order, `$2` how many.
+pub const CALLBACKS: &str = "SELECT json_object('provider', c.provider, 'number', c.number, \
+    'event_id', c.event_id, 'kind', c.kind, 'signed', json(iif(c.signed, 'true', 'false')), \
+    'received_at', c.received_at) FROM registrations r \
+    JOIN callbacks c ON c.provider = r.provider AND c.number = r.number \
+    WHERE r.order_id = $1 ORDER BY c.received_at DESC, c.id DESC LIMIT $2";
+
 /// What nothing but a person moves on.
 macro_rules! for_operator {
     () => {

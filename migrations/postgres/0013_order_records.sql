@@ -1,0 +1,3 @@
+-- What operators look up of one order: its tasks, also the finished ones, and what was told of its numbers.
+CREATE INDEX tasks_of_order ON tasks (order_id, created_at, id);
+CREATE INDEX callbacks_of_number ON callbacks (provider, number, received_at);
