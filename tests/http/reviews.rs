@@ -6,9 +6,11 @@ use crate::harness::{Harness, Reply, request, send};
 use axum::Router;
 use order_service::adapters::observe::storage_upkeep::StorageUpkeep;
 use order_service::core::domain::ids::TaskId;
+use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::dispute::{Dispute, Side};
 use order_service::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
 use order_service::core::payment::registration::{Registration, RegistrationState};
 use order_service::core::payment::task::{Task, TaskError, TaskKind, TaskState};
@@ -172,7 +174,9 @@ async fn an_order_is_shown_with_its_refunds_callbacks_and_deeds() {
     let router = admin(&harness, None);
     let id = harness.paid_order().await;
     let amount = json!({"amount": {"amount": 100, "currency": "RUB"}});
-    assert_eq!(harness.post(&format!("/v1/orders/{id}/refund"), &amount).await.status, 200);
+    let key = [("idempotency-key", "k-1")];
+    let refunded = harness.post_with(&format!("/v1/orders/{id}/refund"), &amount, &key).await;
+    assert_eq!(refunded.status, 200, "{}", refunded.json);
     let path = format!("/admin/orders/{id}");
     let refund = get(&router, &path).await.json["refunds"][0].clone();
     assert_eq!((&refund["state"], &refund["origin"]), (&json!("done"), &json!("client")));
@@ -199,4 +203,47 @@ async fn an_order_is_shown_with_its_refunds_callbacks_and_deeds() {
     let deed = &shown["audit"][0];
     assert_eq!((&deed["action"], &deed["reason"]), (&json!("resolve_settled"), &json!("seen")));
     assert_eq!(deed["task_id"], json!(TaskId::new(REVIEWED).get()));
+}
+
+#[tokio::test]
+async fn an_operator_sees_both_sides_of_a_contradiction_and_a_shop_the_sums() {
+    let harness = Harness::open();
+    let router = admin(&harness, None);
+    let id = reviewed(&harness, TaskKind::CancelPayment).await;
+    harness
+        .change(&id, |aggregate, now| {
+            let theirs = "number OTHERS-01, amount 100 RUB";
+            aggregate.registrations[0].contradiction = Some(theirs.to_owned());
+            for task in &mut aggregate.tasks {
+                task.state = TaskState::Succeeded;
+            }
+            let id = TaskId::new(REVIEWED + 1);
+            let mut task = Task::queued(id, aggregate.order.id, TaskKind::SyncPayment, now, now);
+            task.state = TaskState::Review;
+            task.error = Some(TaskError::Mismatch);
+            let sum = |kopecks| Some(Money::rub(kopecks).unwrap());
+            task.dispute = Some(Dispute {
+                theirs: Side { sum: sum(100), record: theirs.to_owned() },
+                ours: Side { sum: sum(39_800), record: "number OURS-01".to_owned() },
+            });
+            aggregate.tasks.push(task);
+        })
+        .await;
+    let path = format!("/v1/tasks/{}", TaskId::new(REVIEWED + 1));
+    let shop = harness.get(&path).await;
+    let detail = shop.json["error"]["detail"].as_str().unwrap();
+    assert!(detail.ends_with("In minor units, 100 RUB there and 39800 RUB here."), "{detail}");
+    assert!(!String::from_utf8(shop.bytes).unwrap().contains("-01"), "no number, of anybody");
+    let russian = harness.get_with(&path, &[("accept-language", "ru")]).await;
+    assert!(russian.json["error"]["detail"].as_str().unwrap().ends_with("39800 RUB у нас."));
+
+    let shown = get(&router, &format!("/admin/orders/{id}")).await.json;
+    let both = &shown["registrations"][0]["contradiction"];
+    assert_eq!(both["theirs"], "number OTHERS-01, amount 100 RUB");
+    let number = shown["registrations"][0]["number"].as_str().unwrap();
+    let ours = both["ours"].as_str().unwrap();
+    assert!(ours.contains(number) && ours.contains("status live"), "{ours}");
+    let mut tasks = shown["tasks"].as_array().unwrap().iter();
+    let review = tasks.find(|task| task["error"]["code"] == "mismatch").unwrap();
+    assert_eq!(review["contradiction"]["ours"], "number OURS-01");
 }

@@ -5,6 +5,7 @@ use order_service::core::domain::money::Money;
 use order_service::core::domain::order::{Order, OrderStatus};
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::dispute::{Dispute, Side};
 use order_service::core::payment::registration::{Ending, Registration, RegistrationState};
 use order_service::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
 use order_service::core::ports::order_repository::{LoadOptions, Scope, SideWrites, TxContext};
@@ -99,6 +100,10 @@ fn full_task(task: Task) -> Task {
         lease: Some(lease("i-1", START + LATER)),
         result: Some((Provider::Sber, 1)),
         error: Some(TaskError::Mismatch),
+        dispute: Some(Dispute {
+            theirs: Side { sum: None, record: "number «T'1\"».".into() },
+            ours: Side { sum: Some(Money::rub(5).unwrap()), record: "number T-1".into() },
+        }),
         trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
         return_url: Some("https://shop.example/back".into()),
         ..task

@@ -220,6 +220,7 @@ pub fn task(order: OrderId, kind: TaskKind, run_at: Timestamp) -> Task {
         lease: None,
         result: None,
         error: None,
+        dispute: None,
         settled: None,
         trace: None,
         return_url: None,

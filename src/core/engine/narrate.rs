@@ -32,7 +32,7 @@ pub(super) fn foreign_id(run: &Run, history: &RunHistory) {
 
 pub(super) fn decided(events: &dyn Events, run: &Run, decided: &Decided) {
     for event in &decided.decision.events {
-        domain_event(events, run, *event);
+        domain_event(events, run, event);
     }
     let (from, to) = (decided.from, decided.result.status);
     if decided.decision.next == Next::Rest {
@@ -152,22 +152,23 @@ pub(in crate::core) fn queued(
     fallback("queued", system, cause);
 }
 
-fn domain_event(events: &dyn Events, run: &Run, event: DomainEvent) {
+fn domain_event(events: &dyn Events, run: &Run, event: &DomainEvent) {
     let (order_id, task_id) = (run.order_id, run.task_id);
     let reconciled = |system, finding| events.record(&Event::Reconciled { system, finding });
-    match event {
+    match *event {
         DomainEvent::Reconciled { provider, executed: true } => {
             reconciled(provider, ReconcileFinding::Executed);
         }
         DomainEvent::Reconciled { provider, executed: false } => {
             reconciled(provider, ReconcileFinding::NotExecuted);
         }
-        DomainEvent::Mismatch { provider } => {
+        DomainEvent::Mismatch { provider, ref dispute } => {
             tracing::error!(%order_id, %task_id, system = %provider,
+                theirs = dispute.theirs.record, ours = dispute.ours.record,
                 "the provider's record contradicts ours: a person must look");
             reconciled(provider, ReconcileFinding::Mismatch);
         }
-        DomainEvent::MismatchAgain => {}
+        DomainEvent::MismatchAgain { .. } => {}
         DomainEvent::LateMoney { provider } => {
             tracing::error!(%order_id, system = %provider,
                 "money arrived for a registration that was given up");

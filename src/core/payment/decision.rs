@@ -2,6 +2,7 @@
 
 use crate::core::domain::money::Money;
 use crate::core::domain::provider::Provider;
+use crate::core::payment::dispute::Dispute;
 use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::{TaskError, TaskKind};
 
@@ -22,14 +23,14 @@ pub enum Next {
 }
 
 /// Something that a person or a counter should hear of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DomainEvent {
     /// A registration of unknown outcome was found out.
     Reconciled { provider: Provider, executed: bool },
     /// Number, amount, currency or the provider's id contradict our record.
-    Mismatch { provider: Provider },
+    Mismatch { provider: Provider, dispute: Dispute },
     /// The same as before: told already.
-    MismatchAgain,
+    MismatchAgain { dispute: Dispute },
     /// Money for a registration that was given up.
     LateMoney { provider: Provider },
     /// Money that was given back, and not by us.

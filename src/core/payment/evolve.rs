@@ -5,6 +5,7 @@ use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::decision::DomainEvent;
+use crate::core::payment::dispute::Dispute;
 use crate::core::payment::effect::{
     CallResult, ChangeResult, CompletedCall, QueryResult, RegisterResult,
 };
@@ -149,7 +150,8 @@ impl Registration {
     }
 
     fn contradicted(&mut self, report: &PaymentReport, events: &mut Vec<DomainEvent>) {
-        self.contradiction = Some(report.summary());
+        let dispute = Dispute::about_payment(self, report);
+        self.contradiction = Some(dispute.theirs.record.clone());
         let told = self.evidence == CONTRADICTED_TOLD;
         let settled = self.state == RegistrationState::Paid;
         if self.state.maybe_alive() && !settled && !told {
@@ -157,9 +159,9 @@ impl Registration {
         }
         let provider = self.provider;
         events.push(if told {
-            DomainEvent::MismatchAgain
+            DomainEvent::MismatchAgain { dispute }
         } else {
-            DomainEvent::Mismatch { provider }
+            DomainEvent::Mismatch { provider, dispute }
         });
     }
 

@@ -7,6 +7,7 @@
 //! decisions do.
 
 pub mod aggregate;
+pub mod dispute;
 pub mod policy;
 pub mod refund;
 pub mod registration;

@@ -32,22 +32,6 @@ pub enum ReportedStatus {
     Strange,
 }
 
-impl PaymentReport {
-    /// What the provider says, in one line for a person who lays it beside our record.
-    #[must_use]
-    pub fn summary(&self) -> String {
-        let money =
-            |told: Option<Money>| told.map_or("unknown".to_owned(), |told| format!("{told:?}"));
-        let (id, status) = (self.external_id.as_deref().unwrap_or("unknown"), self.status.as_str());
-        format!(
-            "number {}, id {id}, amount {}, status {status}, refunded {}",
-            self.number,
-            money(self.amount),
-            money(self.refunded)
-        )
-    }
-}
-
 impl ReportedStatus {
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -5,6 +5,7 @@ use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::{NotExecuted, Shed};
+use crate::core::payment::dispute::Dispute;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskKind {
@@ -214,6 +215,8 @@ pub struct Task {
     /// The registration that it made or, for a refund, is about, as (provider, sequence).
     pub result: Option<(Provider, u8)>,
     pub error: Option<TaskError>,
+    /// Both sides of the contradiction that laid it before a person.
+    pub dispute: Option<Dispute>,
     /// Who closed its review, and when.
     pub settled: Option<(String, Timestamp)>,
     /// `traceparent` of the request that asked for it.
@@ -252,6 +255,7 @@ impl Task {
             lease: None,
             result: None,
             error: None,
+            dispute: None,
             settled: None,
             trace: None,
             return_url: None,

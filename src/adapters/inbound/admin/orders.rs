@@ -10,7 +10,7 @@ use crate::adapters::inbound::http_kit::params::{Id, NoQuery, PathParam};
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::reply::json;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
-use crate::adapters::inbound::resources::task_body::TaskBody;
+use crate::adapters::inbound::resources::task_body::{SidesBody, TaskBody};
 use crate::adapters::inbound::resources::wire::{MoneyBody, TimestampBody};
 use crate::adapters::observe::storage_upkeep::{AuditQuery, CallbackRecord};
 use crate::core::domain::ids::{OrderId, TaskId};
@@ -93,8 +93,8 @@ struct RegistrationBody<'a> {
     registered_at: Option<TimestampBody>,
     paid_at: Option<TimestampBody>,
     expires_at: Option<TimestampBody>,
-    /// What the provider told that is not what we registered; the other side stands above.
-    contradiction: Option<&'a str>,
+    /// What the provider told that is not what we registered, beside what we have.
+    contradiction: Option<SidesBody>,
 }
 
 #[derive(Debug, Serialize)]
@@ -152,7 +152,10 @@ impl<'a> RegistrationBody<'a> {
             registered_at: registration.registered_at.map(TimestampBody),
             paid_at: registration.paid_at.map(TimestampBody),
             expires_at: registration.expires_at.map(TimestampBody),
-            contradiction: registration.contradiction.as_deref(),
+            contradiction: registration.contradiction.clone().map(|theirs| SidesBody {
+                theirs,
+                ours: registration.record(registration.refunded),
+            }),
         }
     }
 }

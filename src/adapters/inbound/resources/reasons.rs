@@ -1,8 +1,10 @@
 //! Why something was refused or has failed, in people's words, where a code alone says too little.
 
 use crate::adapters::inbound::http_kit::code::Code;
-use crate::adapters::inbound::http_kit::lang::Text;
+use crate::adapters::inbound::http_kit::lang::{Lang, Text};
+use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderInvalid;
+use crate::core::payment::dispute::Dispute;
 use crate::core::payment::operator::OperatorRefused;
 use crate::core::payment::task::TaskError;
 
@@ -80,4 +82,16 @@ pub(super) const fn why_failed(error: TaskError) -> Text {
             Text::new("An operator cancelled it.", "Отменено оператором.")
         }
     }
+}
+
+/// The sums that two records differ in. No numbers: they may be another customer's.
+pub(super) fn both_sums(dispute: &Dispute, lang: Lang) -> Option<String> {
+    let (theirs, ours) = (dispute.theirs.sum, dispute.ours.sum);
+    let unknown = Text::new("unknown", "неизвестно").in_lang(lang);
+    let told = |sum: Option<Money>| sum.map_or(unknown.to_owned(), |sum| format!("{sum:?}"));
+    let (there, here) = (told(theirs), told(ours));
+    (theirs != ours).then(|| match lang {
+        Lang::En => format!("In minor units, {there} there and {here} here."),
+        Lang::Ru => format!("В минимальных единицах валюты: {there} у неё, {here} у нас."),
+    })
 }

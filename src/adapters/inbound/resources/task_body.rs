@@ -1,12 +1,13 @@
 //! A task as both listeners show it.
 
 use crate::adapters::inbound::http_kit::lang::Lang;
-use crate::adapters::inbound::resources::reasons::why_failed;
+use crate::adapters::inbound::resources::reasons::{both_sums, why_failed};
 use crate::adapters::inbound::resources::wire::{
     TimestampBody, as_text, provider_schema, reason_schema, task_kind_schema, task_status_schema,
 };
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::provider::Provider;
+use crate::core::payment::dispute::Dispute;
 use crate::core::payment::registration::Registration;
 use crate::core::payment::task::{Task, TaskState};
 use serde::Serialize;
@@ -43,6 +44,17 @@ pub struct TaskBody<'a> {
     #[serde(flatten)]
     #[schema(ignore)]
     settlement: Option<SettlementBody>,
+    /// With numbers, which may be another's: for operators, never for shops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    contradiction: Option<SidesBody>,
+}
+
+/// What a payment system tells, and what we have.
+#[derive(Debug, Serialize)]
+pub struct SidesBody {
+    pub theirs: String,
+    pub ours: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -66,13 +78,19 @@ pub struct ResultBody<'a> {
 pub struct ErrorBody {
     #[schema(example = "payment_rejected")]
     code: &'static str,
-    detail: &'static str,
+    detail: String,
 }
 
 impl<'a> TaskBody<'a> {
     pub fn of(task: &Task, form: Option<ResultBody<'a>>, lang: Lang) -> Self {
         let queued = task.state == TaskState::Queued && task.run_at < Task::NEVER;
-        let detail = |error| why_failed(error).in_lang(lang);
+        let detail = |error| {
+            let why = why_failed(error).in_lang(lang).to_owned();
+            match task.dispute.as_ref().and_then(|dispute| both_sums(dispute, lang)) {
+                Some(sums) => format!("{why} {sums}"),
+                None => why,
+            }
+        };
         Self {
             task_id: task.id.get(),
             kind: task.kind.as_str(),
@@ -86,16 +104,21 @@ impl<'a> TaskBody<'a> {
             result: form,
             error: task.error.map(|e| ErrorBody { code: e.code(), detail: detail(e) }),
             settlement: None,
+            contradiction: None,
         }
     }
 
-    /// The same, with who ended its review.
+    /// The same, with who ended its review, and both sides of what laid it before a person.
     pub fn for_operators(self, task: &Task) -> Self {
         let settlement = task
             .settled
             .clone()
             .map(|(settled_by, at)| SettlementBody { settled_by, settled_at: TimestampBody(at) });
-        Self { settlement, ..self }
+        let contradiction = task.dispute.as_ref().map(|Dispute { theirs, ours }| SidesBody {
+            theirs: theirs.record.clone(),
+            ours: ours.record.clone(),
+        });
+        Self { settlement, contradiction, ..self }
     }
 }
 

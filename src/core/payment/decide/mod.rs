@@ -10,6 +10,7 @@ use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{Decision, DomainEvent, Next};
+use crate::core::payment::dispute::Dispute;
 use crate::core::payment::effect::{CallResult, ProviderCall, QueryResult};
 use crate::core::payment::registration::{CONTRADICTED, CONTRADICTED_TOLD, RegistrationState};
 use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
@@ -75,6 +76,7 @@ impl OrderAggregate {
             self.told_of_contradiction();
         }
         self.doubt_goes_to_review(context);
+        let dispute = events.iter().find_map(disputed).cloned();
         if let Some(task) = self.own_task_mut(context) {
             let kind = task.kind;
             events.push(DomainEvent::Review { kind, error });
@@ -82,6 +84,7 @@ impl OrderAggregate {
             let poll_on = kind != TaskKind::SyncPayment || error != TaskError::LeaseLost;
             task.state = TaskState::Review;
             task.error = Some(error);
+            task.dispute = dispute.filter(|_| error == TaskError::Mismatch);
             task.reason = None;
             task.lease = None;
             if poll_on {
@@ -164,7 +167,7 @@ impl OrderAggregate {
 fn contradicted(events: &[DomainEvent], kind: TaskKind) -> bool {
     events.iter().any(|event| match event {
         DomainEvent::Mismatch { .. } => true,
-        DomainEvent::MismatchAgain => kind != TaskKind::SyncPayment,
+        DomainEvent::MismatchAgain { .. } => kind != TaskKind::SyncPayment,
         DomainEvent::Reconciled { .. }
         | DomainEvent::LateMoney { .. }
         | DomainEvent::RefundElsewhere { .. }
@@ -172,4 +175,19 @@ fn contradicted(events: &[DomainEvent], kind: TaskKind) -> bool {
         | DomainEvent::StrangeStatus { .. }
         | DomainEvent::Review { .. } => false,
     })
+}
+
+/// The two sides of a contradiction.
+const fn disputed(event: &DomainEvent) -> Option<&Dispute> {
+    match event {
+        DomainEvent::Mismatch { dispute, .. } | DomainEvent::MismatchAgain { dispute } => {
+            Some(dispute)
+        }
+        DomainEvent::Reconciled { .. }
+        | DomainEvent::LateMoney { .. }
+        | DomainEvent::RefundElsewhere { .. }
+        | DomainEvent::GivenUpPending { .. }
+        | DomainEvent::StrangeStatus { .. }
+        | DomainEvent::Review { .. } => None,
+    }
 }

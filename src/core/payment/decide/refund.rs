@@ -6,6 +6,7 @@ use crate::core::domain::money::Money;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{DomainEvent, Next};
+use crate::core::payment::dispute::Dispute;
 use crate::core::payment::effect::{CallKind, CallResult, ProviderCall};
 use crate::core::payment::refund::{Refund, RefundKey, RefundState};
 use crate::core::payment::registration::{Registration, RegistrationState};
@@ -91,7 +92,7 @@ impl OrderAggregate {
         events: &mut Vec<DomainEvent>,
     ) -> Next {
         if told != self.explained(paid) {
-            events.push(DomainEvent::Mismatch { provider: paid.provider });
+            events.push(self.refunds_apart(context, paid));
             self.set_refund(&refund.key, |refund| refund.state = RefundState::Review);
             return self.review(context, TaskError::Mismatch, events);
         }
@@ -100,6 +101,13 @@ impl OrderAggregate {
             return self.end_refund(context, TaskState::Failed, Some(TaskError::RefundRejected));
         }
         self.call_refund(context, &refund, paid, told)
+    }
+
+    /// What the provider says was given back is not what our refunds explain.
+    fn refunds_apart(&self, context: &DecisionContext, paid: &Registration) -> DomainEvent {
+        let report = context.history.last.as_ref().and_then(|call| call.report());
+        let dispute = Dispute::about_refunds(paid, self.explained(paid), report);
+        DomainEvent::Mismatch { provider: paid.provider, dispute }
     }
 
     fn decide_sent(
@@ -121,7 +129,7 @@ impl OrderAggregate {
                     self.end_refund(context, TaskState::Succeeded, None)
                 }
                 Reading::Other => {
-                    events.push(DomainEvent::Mismatch { provider: paid.provider });
+                    events.push(self.refunds_apart(context, paid));
                     self.review(context, TaskError::Mismatch, events)
                 }
                 Reading::Unchanged => self.refund_unchanged(context, &refund, paid, told, events),

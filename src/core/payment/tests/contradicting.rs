@@ -10,7 +10,15 @@ fn anothers_payment_under_our_number_is_laid_before_a_person() {
     assert_eq!(case.tell(&query, Answer::Found(report)), Next::Rest);
     assert_eq!(case.own_task().error, Some(TaskError::Mismatch));
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
-    assert!(case.events.contains(&DomainEvent::Mismatch { provider: Provider::Sber }));
+    let told = |event: &DomainEvent| matches!(event, DomainEvent::Mismatch { .. });
+    assert!(case.events.iter().any(told));
+    let dispute = case.own_task().dispute.clone().unwrap();
+    assert_eq!(dispute.theirs.sum, Some(Money::rub(1).unwrap()));
+    assert_eq!(dispute.ours.sum, Some(Money::rub(TOTAL).unwrap()));
+    let number = query.target.number.as_str();
+    for (side, status) in [(&dispute.theirs, "status paid"), (&dispute.ours, "status unknown")] {
+        assert!(side.record.contains(number) && side.record.contains(status), "{side:?}");
+    }
     assert_eq!(case.status(), OrderStatus::Registering, "no guess is made");
     let polls = case.aggregate.unfinished(TaskKind::SyncPayment).unwrap().id;
     assert_eq!(case.confirm(), ConfirmDecision::Running(polls), "it is asked about on");

@@ -132,10 +132,10 @@ pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $
     updated_at = excluded.updated_at RETURNING 1), \
     t AS (INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, \
     lost_leases, deadline, lease_owner, lease_token, lease_until, result_provider, \
-    result_sequence, error, trace, return_url, created_at, updated_at, version) \
+    result_sequence, error, dispute, trace, return_url, created_at, updated_at, version) \
     SELECT id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, deadline, \
     lease_owner, lease_token, lease_until, result_provider, result_sequence, error, \
-    trace, return_url, created_at, updated_at, version \
+    dispute, trace, return_url, created_at, updated_at, version \
     FROM json_populate_recordset(NULL::tasks, $9::json) \
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
     run_at = excluded.run_at, lane = excluded.lane, attempts = excluded.attempts, \
@@ -143,7 +143,7 @@ pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $
     lease_owner = excluded.lease_owner, lease_token = excluded.lease_token, \
     lease_until = excluded.lease_until, result_provider = excluded.result_provider, \
     result_sequence = excluded.result_sequence, error = excluded.error, \
-    trace = excluded.trace, return_url = excluded.return_url, \
+    dispute = excluded.dispute, trace = excluded.trace, return_url = excluded.return_url, \
     updated_at = excluded.updated_at, version = excluded.version \
     WHERE tasks.version = excluded.version - 1 RETURNING 1) \
     SELECT (SELECT count(*) FROM o) + (SELECT count(*) FROM r) + (SELECT count(*) FROM f) \

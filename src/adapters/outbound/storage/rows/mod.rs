@@ -3,6 +3,7 @@
 
 mod audit;
 mod callback;
+mod dispute;
 mod key;
 mod order;
 mod queue;

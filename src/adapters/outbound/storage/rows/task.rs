@@ -1,5 +1,6 @@
 //! Rows of `tasks`.
 
+use super::dispute;
 use super::{clean, known, known_if, moment, provider};
 use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
 use crate::core::domain::provider::Provider;
@@ -30,6 +31,7 @@ pub struct TaskRow {
     result_provider: Option<String>,
     result_sequence: Option<u8>,
     error: Option<String>,
+    dispute: Option<String>,
     settled_by: Option<String>,
     settled_at: Option<i64>,
     trace: Option<String>,
@@ -60,6 +62,7 @@ impl TaskRow {
                 .transpose()?
                 .zip(self.result_sequence),
             error: known_if(self.error.as_deref(), TaskError::parse)?,
+            dispute: self.dispute.as_deref().and_then(dispute::read),
             settled: self.settled_by.zip(moment(self.settled_at)),
             trace: self.trace,
             return_url: self.return_url,
@@ -98,6 +101,7 @@ impl From<&Task> for TaskRow {
             result_provider: task.result.map(|(provider, _)| provider.as_str().to_owned()),
             result_sequence: task.result.map(|(_, sequence)| sequence),
             error: task.error.map(|error| error.code().to_owned()),
+            dispute: task.dispute.as_ref().map(dispute::written),
             settled_by: task.settled.as_ref().map(|(by, _)| by.clone()),
             settled_at: task.settled.as_ref().map(|(_, at)| at.micros()),
             trace: task.trace.clone(),

@@ -49,7 +49,8 @@ macro_rules! task_json {
          'lost_leases', t.lost_leases, 'deadline', t.deadline, 'lease_owner', t.lease_owner, \
          'lease_token', iif(t.lease_token IS NULL, NULL, hex(t.lease_token)), \
          'lease_until', t.lease_until, 'result_provider', t.result_provider, \
-         'result_sequence', t.result_sequence, 'error', t.error, 'settled_by', t.settled_by, 'settled_at', t.settled_at, 'trace', t.trace, \
+         'result_sequence', t.result_sequence, 'error', t.error, 'dispute', t.dispute, \
+         'settled_by', t.settled_by, 'settled_at', t.settled_at, 'trace', t.trace, \
          'return_url', t.return_url, 'created_at', t.created_at, \
          'updated_at', t.updated_at, 'version', t.version)"
     };
@@ -157,12 +158,12 @@ pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     updated_at = excluded.updated_at; \
     INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, \
     deadline, lease_owner, lease_token, lease_until, result_provider, result_sequence, error, \
-    trace, return_url, created_at, updated_at, version) \
+    dispute, trace, return_url, created_at, updated_at, version) \
     SELECT value ->> 'id', unhex(value ->> 'order_id', '-'), value ->> 'kind', value ->> 'state', \
     value ->> 'reason', value ->> 'run_at', value ->> 'lane', value ->> 'attempts', \
     value ->> 'lost_leases', value ->> 'deadline', value ->> 'lease_owner', \
     unhex(value ->> 'lease_token', '-'), value ->> 'lease_until', value ->> 'result_provider', \
-    value ->> 'result_sequence', value ->> 'error', value ->> 'trace', \
+    value ->> 'result_sequence', value ->> 'error', value ->> 'dispute', value ->> 'trace', \
     value ->> 'return_url', value ->> 'created_at', value ->> 'updated_at', value ->> 'version' \
     FROM jsonb_each($4) WHERE true \
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
@@ -171,7 +172,7 @@ pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     lease_owner = excluded.lease_owner, lease_token = excluded.lease_token, \
     lease_until = excluded.lease_until, result_provider = excluded.result_provider, \
     result_sequence = excluded.result_sequence, error = excluded.error, \
-    trace = excluded.trace, return_url = excluded.return_url, \
+    dispute = excluded.dispute, trace = excluded.trace, return_url = excluded.return_url, \
     updated_at = excluded.updated_at, version = excluded.version \
     WHERE version = excluded.version - 1";
 
