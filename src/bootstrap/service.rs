@@ -27,13 +27,14 @@ use crate::core::engine::gateway::PaymentGateway;
 use crate::core::engine::task_watch::TaskWatch;
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::Events;
+use crate::core::use_cases::callback_budget::CallbackBudget;
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
 use crate::core::use_cases::idempotency::Idempotency;
 use crate::core::use_cases::operate_tasks::OperateTasks;
 use crate::core::use_cases::place_order::PlaceOrder;
 use crate::core::use_cases::poll_task::PollTask;
-use crate::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
+use crate::core::use_cases::receive_callback::ReceiveCallback;
 use crate::core::use_cases::recommend::Recommend;
 use crate::core::use_cases::refund_order::RefundOrder;
 use crate::core::use_cases::show_order::ShowOrder;
@@ -256,11 +257,7 @@ fn use_cases(parts: &Parts) -> UseCases {
             events: events(parts),
             only_not_executed: parts.config.recommendations_empty_on == EmptyOn::NotExecuted,
         },
-        receive_callback: ReceiveCallback {
-            engine: engine(),
-            clock: clock(),
-            unsigned: UnsignedHints::default(),
-        },
+        receive_callback: ReceiveCallback { engine: engine(), budget: CallbackBudget::default() },
     }
 }
 

@@ -32,12 +32,13 @@ use order_service::core::ports::order_repository::{
     LoadOptions, OrderRepository, SideWrites, TxContext, decide,
 };
 use order_service::core::ports::payment::PaymentPort;
+use order_service::core::use_cases::callback_budget::CallbackBudget;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
 use order_service::core::use_cases::idempotency::Idempotency;
 use order_service::core::use_cases::place_order::PlaceOrder;
 use order_service::core::use_cases::poll_task::PollTask;
-use order_service::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
+use order_service::core::use_cases::receive_callback::ReceiveCallback;
 use order_service::core::use_cases::recommend::Recommend;
 use order_service::core::use_cases::refund_order::RefundOrder;
 use order_service::core::use_cases::show_order::ShowOrder;
@@ -231,6 +232,15 @@ impl Harness {
         id
     }
 
+    /// What a worker would do now.
+    pub async fn work(&self) {
+        for lane in Provider::ALL.map(Some).into_iter().chain([None]) {
+            for claimed in self.engine.claim(lane, 10).await.unwrap() {
+                self.engine.run_claimed(claimed).await.unwrap();
+            }
+        }
+    }
+
     /// Something happens to an order behind the API's back.
     pub async fn change(&self, id: &str, change: fn(&mut OrderAggregate, Timestamp)) {
         let store: &dyn OrderRepository = &*self.store;
@@ -320,8 +330,7 @@ fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCas
         },
         receive_callback: ReceiveCallback {
             engine: engine.clone(),
-            clock: clock.clone(),
-            unsigned: UnsignedHints::default(),
+            budget: CallbackBudget::default(),
         },
     };
     (use_cases, engine)

@@ -14,6 +14,7 @@ mod documents;
 mod health;
 mod keys;
 mod listing;
+mod news;
 mod placing;
 mod problems;
 mod quotas;

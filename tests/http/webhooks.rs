@@ -34,6 +34,49 @@ async fn a_callback_arrives_at_every_adapter_byte_for_byte() {
 }
 
 #[tokio::test]
+async fn a_slash_at_the_end_costs_no_news_and_head_is_taken_where_get_is() {
+    let harness = Harness::open();
+    for fake in &harness.providers {
+        let by_get = fake.provider.profile().webhook.by_get;
+        let path = format!("/v1/webhooks/{}", fake.provider);
+        for (method, taken) in [("POST", true), ("GET", by_get), ("HEAD", by_get)] {
+            for path in [path.clone(), format!("{path}/")] {
+                let send = async |query: &str| {
+                    harness.send(request(method, &format!("{path}?{query}"), &[], None)).await
+                };
+                let status = if taken { [200, 401] } else { [405, 405] };
+                assert_eq!(send("").await.status, status[0], "{method} {path}");
+                assert_eq!(send("forged").await.status, status[1], "{method} {path}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_form_is_known_by_its_type() {
+    let harness = Harness::open();
+    for (content_type, form) in [
+        ("application/x-www-form-urlencoded", true),
+        ("Application/X-WWW-Form-urlencoded; charset=UTF-8", true),
+        ("application/json", false),
+    ] {
+        let sent = request("POST", "/v1/webhooks/sber", &[("content-type", content_type)], None);
+        assert_eq!(harness.send(sent).await.status, 200);
+        assert_eq!(harness.sber.forms.lock().unwrap().pop(), Some(form), "{content_type}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_signed_and_about_nothing_of_ours_is_taken() {
+    let harness = Harness::open();
+    for provider in Provider::ALL {
+        let reply = harness.act(&format!("/v1/webhooks/{provider}?notours"), &[]).await;
+        assert_eq!(reply.status, 200);
+    }
+    assert!(harness.store.store.inbox().is_empty());
+}
+
+#[tokio::test]
 async fn a_forged_callback_is_a_401_and_nonsense_a_400() {
     let harness = Harness::open();
     for provider in Provider::ALL {

@@ -7,10 +7,9 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::routing::any;
 use http::{HeaderMap, Method, Uri};
-use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::ports::payment::{Callback, CallbackError, RawCallback, ReportedStatus};
 use order_service::sandbox::{CallbackPolicy, Deed};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 type Arrived = (Method, Uri, HeaderMap, Bytes);
@@ -46,12 +45,12 @@ fn read(
     let signature = webhook.signature.map(|name| headers[name].to_str().unwrap());
     let raw = RawCallback {
         post: *method == Method::POST,
+        form: false,
         query: uri.query().unwrap_or_default(),
         signature,
         body,
     };
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
-    subject.port().read_callback(&raw, Timestamp::default() + now)
+    subject.port().read_callback(&raw)
 }
 
 #[tokio::test]
@@ -104,8 +103,8 @@ async fn a_callback_that_lies_changes_nothing() {
 async fn nonsense_is_no_callback() {
     for subject in all().await {
         for (post, body) in [(true, &b""[..]), (true, b"[]"), (true, b"\xff"), (false, b"")] {
-            let raw = RawCallback { post, query: "", signature: None, body };
-            let read = subject.port().read_callback(&raw, Timestamp::default());
+            let raw = RawCallback { post, form: false, query: "", signature: None, body };
+            let read = subject.port().read_callback(&raw);
             assert!(read.is_err(), "{subject} {post} {body:?}: {read:?}");
         }
     }

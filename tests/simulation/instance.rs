@@ -21,13 +21,14 @@ use order_service::core::ports::clock::Clock;
 use order_service::core::ports::events::Unheard;
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::ports::task_queue::TaskQueue;
+use order_service::core::use_cases::callback_budget::CallbackBudget;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
 use order_service::core::use_cases::idempotency::Idempotency;
 use order_service::core::use_cases::operate_tasks::OperateTasks;
 use order_service::core::use_cases::place_order::PlaceOrder;
 use order_service::core::use_cases::poll_task::PollTask;
-use order_service::core::use_cases::receive_callback::{ReceiveCallback, UnsignedHints};
+use order_service::core::use_cases::receive_callback::ReceiveCallback;
 use order_service::core::use_cases::refund_order::RefundOrder;
 use order_service::core::use_cases::show_order::ShowOrder;
 use std::future::pending;
@@ -161,8 +162,7 @@ impl Instance {
             operate: OperateTasks { engine: Arc::clone(&engine) },
             receive: ReceiveCallback {
                 engine: Arc::clone(&engine),
-                clock,
-                unsigned: UnsignedHints::default(),
+                budget: CallbackBudget::default(),
             },
             stop: CancellationToken::new(),
             tracker: engine.runs.clone(),

@@ -89,7 +89,13 @@ async fn deliver(
             });
             instance.serve(async move {
                 let signature = signed.then_some("signed");
-                let raw = RawCallback { post: true, query: "", signature, body: body.as_bytes() };
+                let raw = RawCallback {
+                    post: true,
+                    form: false,
+                    query: "",
+                    signature,
+                    body: body.as_bytes(),
+                };
                 let taken = receiver.receive.run(provider, &raw).await;
                 // The provider may have given up waiting.
                 let _ = reply.send(taken.is_ok());

@@ -13,7 +13,6 @@ use order_service::adapters::resilience::outcome::Failed;
 use order_service::adapters::resilience::retry::Retry;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
-use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::domain::unavailable::{System, Unknown};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
@@ -237,11 +236,7 @@ impl PaymentPort for SimPort {
         refunded.map_err(|failure| self.told(failure))
     }
 
-    fn read_callback(
-        &self,
-        raw: &RawCallback<'_>,
-        _: Timestamp,
-    ) -> Result<Callback, CallbackError> {
+    fn read_callback(&self, raw: &RawCallback<'_>) -> Result<Callback, CallbackError> {
         let text = std::str::from_utf8(raw.body).map_err(|_| CallbackError::Malformed("body"))?;
         let mut words = text.split('|');
         let mut word = || words.next().ok_or(CallbackError::Malformed("body"));
@@ -251,6 +246,7 @@ impl PaymentPort for SimPort {
             event_id: (!event_id.is_empty()).then(|| event_id.to_owned()),
             kind: kind.to_owned(),
             signed: raw.signature.is_some(),
+            signed_at: None,
         })
     }
 }

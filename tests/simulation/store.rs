@@ -13,6 +13,7 @@ use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
 use order_service::core::domain::order::Order;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
+use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::{Task, TaskState};
 use order_service::core::ports::idempotency::{
@@ -217,6 +218,11 @@ impl OrderRepository for SimStore {
     ) -> Result<Option<OrderId>, StorageError> {
         self.reach().await?;
         self.inner().find_order(provider, number).await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StorageError> {
+        self.reach().await?;
+        self.inner().now().await
     }
 
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {

@@ -1,9 +1,10 @@
 //! Decisions on an aggregate.
 
 use crate::world::{START, World, lease, order, registration, task, with_state};
+use order_service::core::domain::ids::TaskId;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::order::{Order, OrderStatus};
-use order_service::core::domain::provider::Provider;
+use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::dispute::{Dispute, Side};
 use order_service::core::payment::registration::{Ending, Registration, RegistrationState};
@@ -242,4 +243,30 @@ pub async fn a_caller_that_goes_away_leaves_all_or_nothing(world: World) {
     let aggregate = world.aggregate(id).await;
     assert_eq!(aggregate.tasks[0].attempts, aggregate.tasks[0].lost_leases);
     assert_eq!(aggregate.order.version, aggregate.tasks[0].version + 1);
+}
+
+/// Of the registrations that may be alive an order has one, also when another is found again.
+pub async fn a_registration_that_was_forgotten_is_adopted_beside_the_index_or_in_it(world: World) {
+    let id = world.placed("c-1").await.id;
+    for (provider, state) in [
+        (Provider::OdnaKassa, RegistrationState::Unknown),
+        (Provider::Sber, RegistrationState::Absent),
+    ] {
+        let number = ProviderNumber::new("", id, 1);
+        assert_eq!(world.store.find_order(provider, &number).await, Ok(None));
+        let told = number.clone();
+        let adopt = move |aggregate: &mut OrderAggregate, tx: &TxContext| {
+            aggregate.adopt(provider, (&told, 1), tx.now);
+            let spare = TaskId::new(fastrand::u128(..));
+            let about = (provider, &told);
+            assert!(aggregate.request_sync(about, tx.now, tx.now, spare, Duration::from_secs(60)));
+        };
+        assert_eq!(world.change(id, adopt).await, Ok(Some(())));
+        assert_eq!(world.store.find_order(provider, &number).await, Ok(Some(id)));
+        let aggregate = world.aggregate(id).await;
+        let adopted = aggregate.registration(provider, 1).unwrap();
+        assert_eq!((adopted.state, adopted.amount), (state, aggregate.order.total));
+        assert_eq!(adopted.sync_requested_at, Some(world.now()));
+        assert_eq!(aggregate.order.status, OrderStatus::Registering);
+    }
 }

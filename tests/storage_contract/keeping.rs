@@ -104,7 +104,11 @@ pub async fn an_event_is_kept_once(world: World) {
     assert_eq!(world.store.keep_unknown_callback(callback(Some("e-1"))).await, Ok(true));
     assert_eq!(world.store.keep_unknown_callback(callback(Some("e-1"))).await, Ok(false));
     assert_eq!(world.store.keep_unknown_callback(callback(None)).await, Ok(true));
-    assert_eq!(world.store.keep_unknown_callback(callback(None)).await, Ok(true));
+    assert_eq!(world.store.keep_unknown_callback(callback(None)).await, Ok(false));
+    let another = InboxEntry { kind: "refunded".into(), ..callback(None) };
+    assert_eq!(world.store.keep_unknown_callback(another).await, Ok(true));
+    let another = InboxEntry { number: ProviderNumber::told("theirs"), ..callback(None) };
+    assert_eq!(world.store.keep_unknown_callback(another).await, Ok(true));
     // With a decision, the repeat is dropped and the decision holds.
     let id = world.placed("c-1").await.id;
     let with_callback = SideWrites { inbox: Some(callback(Some("e-1"))), ..SideWrites::default() };
@@ -154,6 +158,12 @@ pub async fn callbacks_are_found_by_the_numbers_of_their_order(world: World) {
     assert!(found[0].received_at > found[1].received_at);
     assert_eq!(world.store.callbacks(id, 1).await.unwrap(), found[..1]);
     assert_eq!(world.store.callbacks(other, 9).await, Ok(vec![]));
+}
+
+pub async fn the_time_is_the_databases(world: World) {
+    assert_eq!(world.store.now().await, Ok(world.now()));
+    world.turn(DAY);
+    assert_eq!(world.store.now().await, Ok(world.now()));
 }
 
 pub async fn what_an_operator_did_is_committed_with_it(world: World) {

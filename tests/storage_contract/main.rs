@@ -61,6 +61,7 @@ contract! {
         a_finished_task_leaves_the_aggregate_and_stays_readable,
         a_live_registration_may_give_way_to_another_in_one_decision,
         a_task_may_give_way_to_another_of_its_kind_in_one_decision,
+        a_registration_that_was_forgotten_is_adopted_beside_the_index_or_in_it,
         no_update_is_lost_when_many_change_one_order,
         a_caller_that_goes_away_leaves_all_or_nothing,
     }
@@ -115,6 +116,7 @@ contract! {
         an_event_is_kept_once,
         an_order_is_found_by_whatever_it_is_called,
         callbacks_are_found_by_the_numbers_of_their_order,
+        the_time_is_the_databases,
         what_an_operator_did_is_committed_with_it,
         a_review_that_a_person_closed_leaves_the_list,
         old_tasks_and_keys_are_pruned,

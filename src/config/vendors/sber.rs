@@ -5,7 +5,7 @@ use crate::adapters::outbound::signature::RsaKey;
 use crate::config::environment::Environment;
 use crate::config::rows::{Row, row, secret, unset};
 use crate::config::system::SystemParts;
-use crate::config::words::{Choice, OneOf};
+use crate::config::words::{Choice, OneOf, Secrets};
 use secrecy::SecretString;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ struct Vars {
     username: Option<String>,
     password: Option<SecretString>,
     token: Option<SecretString>,
-    callback_secret: Option<SecretString>,
+    callback_secret: Option<Secrets>,
     callback_public_key_file: Option<PathBuf>,
     ca_file: Option<PathBuf>,
 }
@@ -72,12 +72,12 @@ pub(super) fn read(env: &mut Environment, system: &mut SystemParts) -> SberConfi
 /// The bank signs callbacks in one way or the other.
 fn callback_key(
     env: &mut Environment,
-    secret: Option<SecretString>,
+    secrets: Option<Secrets>,
     file: Option<&Path>,
 ) -> Option<CallbackKey> {
     const NAME: &str = "SBER_CALLBACK_PUBLIC_KEY_FILE";
-    let Some(file) = file else { return secret.map(CallbackKey::Secret) };
-    if secret.is_some() {
+    let Some(file) = file else { return secrets.map(|secrets| CallbackKey::Secrets(secrets.0)) };
+    if secrets.is_some() {
         env.refuse(NAME, "no key beside SBER_CALLBACK_SECRET");
     }
     let key = std::fs::read(file).ok().and_then(|pem| RsaKey::from_pem(&pem));

@@ -44,6 +44,9 @@ macro_rules! outside_id {
 outside_id!(CustomerId, "Whose order it is: the shop's word.");
 outside_id!(ProductId, "The catalog's word for a product.");
 
+/// Crockford's, which has no letter that a person takes for another.
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
 /// A UUID version 7, so that newer orders sort after older ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OrderId(Uuid);
@@ -83,7 +86,6 @@ impl OrderId {
     /// 26 characters of Crockford's base 32: what fits into a provider's order number.
     #[must_use]
     pub fn to_base32(self) -> String {
-        const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
         let bits = self.0.as_u128();
         (0..26u32)
             .rev()
@@ -92,6 +94,17 @@ impl OrderId {
                 char::from(ALPHABET[usize::try_from(digit).expect("five bits")])
             })
             .collect()
+    }
+
+    /// The id that [`Self::to_base32`] wrote so, and in no other spelling.
+    #[must_use]
+    pub fn from_base32(text: &str) -> Option<Self> {
+        let digit = |byte| ALPHABET.iter().position(|known| *known == byte);
+        let bits = text.bytes().try_fold(0_u128, |bits, byte| {
+            bits.checked_mul(32)?.checked_add(u128::try_from(digit(byte)?).ok()?)
+        })?;
+        let id = Self(Uuid::from_u128(bits));
+        (id.to_base32() == text).then_some(id)
     }
 }
 
@@ -194,6 +207,14 @@ mod tests {
     fn base32_keeps_all_bits() {
         let id = OrderId::from_uuid(Uuid::from_u128(u128::MAX));
         assert_eq!(id.to_base32(), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
+        for id in [id, OrderId::from_uuid(Uuid::from_u128(0x0190_1234_5678_7abc_8def_0123))] {
+            assert_eq!(OrderId::from_base32(&id.to_base32()), Some(id));
+        }
+        for other in ["", "7", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "7zzzzzzzzzzzzzzzzzzzzzzzzz"] {
+            assert_eq!(OrderId::from_base32(other), None, "{other}");
+        }
+        let long = format!("0{}", id.to_base32());
+        assert_eq!(OrderId::from_base32(&long), None);
     }
 
     #[test]

@@ -145,6 +145,15 @@ impl ProviderNumber {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The order and the sequence that [`Self::new`] makes this number of; `None` for any other number.
+    #[must_use]
+    pub fn derived_from(&self, prefix: &str) -> Option<(OrderId, u8)> {
+        let (order, sequence) = self.0.strip_prefix(prefix)?.split_once('-')?;
+        let (order, sequence) = (OrderId::from_base32(order)?, sequence.parse().ok()?);
+        let is_ours = (1..=99).contains(&sequence) && Self::new(prefix, order, sequence) == *self;
+        is_ours.then_some((order, sequence))
+    }
 }
 
 impl fmt::Display for ProviderNumber {
@@ -187,5 +196,28 @@ mod tests {
         let number = ProviderNumber::new("STG", id, 99);
         assert_eq!(number.as_str(), "STG7ZZZZZZZZZZZZZZZZZZZZZZZZZ-99");
         assert_eq!(number.as_str().len(), 32);
+    }
+
+    #[test]
+    fn a_number_leads_back_to_its_order_and_no_other_text_does() {
+        let id = OrderId::from_uuid(uuid::Uuid::from_u128(0x0190_1234_5678_7abc_8def_0123));
+        for (prefix, sequence) in [("", 1), ("T", 7), ("STG", 99)] {
+            let number = ProviderNumber::new(prefix, id, sequence);
+            assert_eq!(number.derived_from(prefix), Some((id, sequence)));
+            assert_eq!(number.derived_from("X"), None, "another environment's");
+        }
+        let id = id.to_base32();
+        for told in [
+            format!("{id}-00"),
+            format!("{id}-1"),
+            format!("{id}-001"),
+            format!("{id}-+1"),
+            format!("{id}-01-01"),
+            id.clone(),
+            format!("{}-01", id.to_lowercase()),
+            "-01".to_owned(),
+        ] {
+            assert_eq!(ProviderNumber::told(&told).derived_from(""), None, "{told}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 use crate::core::domain::ids::TaskId;
 use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
-use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::PaymentSystemUnavailableError;
 use crate::core::payment::OrderAggregate;
@@ -273,29 +273,6 @@ impl OrderAggregate {
         self.refunds.push(Refund::planned(key, about, amount, origin, task.id, context.now));
         self.tasks.push(task);
         RefundDecision::Call(ProviderCall::query(&paid, context.now))
-    }
-
-    /// Somebody says that there is news about a registration: whoever may ask the provider does so
-    /// soon. Requests about the same are one. `false` when the number is not one of this order's.
-    pub fn request_sync(
-        &mut self,
-        (provider, number): (Provider, &ProviderNumber),
-        now: Timestamp,
-        task: TaskId,
-        max_age: Duration,
-    ) -> bool {
-        let known =
-            self.registrations.iter_mut().find(|r| r.provider == provider && r.number == *number);
-        let Some(registration) = known else { return false };
-        registration.request_sync(now);
-        if registration.state == RegistrationState::Unknown
-            && self.unfinished(TaskKind::RegisterPayment).is_some()
-        {
-            self.bring_forward(TaskKind::RegisterPayment, now);
-        } else {
-            self.ensure_poll(task, now, now, max_age);
-        }
-        true
     }
 
     /// A new task whose lease the asking request holds.

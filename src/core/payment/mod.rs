@@ -20,6 +20,7 @@ mod decide;
 pub mod decision;
 pub mod effect;
 mod evolve;
+pub mod news;
 pub mod operator;
 
 pub use aggregate::OrderAggregate;

@@ -150,6 +150,9 @@ pub struct Registration {
 /// The evidence of a registration whose repeat was refused.
 pub const REFUSED_AGAIN: &str = "refused_again";
 
+/// The evidence of a registration that the database had forgotten and a provider told of.
+pub const ADOPTED: &str = "adopted";
+
 /// The evidence of a registration that is not final, about which the provider tells something else than
 /// our record.
 pub const CONTRADICTED: &str = "contradicted";

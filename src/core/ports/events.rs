@@ -83,10 +83,16 @@ pub enum ReconcileFinding {
 pub enum CallbackOutcome {
     /// Its payment is asked about.
     Followed,
+    /// The database had forgotten its payment, which is taken up again and asked about.
+    Adopted,
     /// It was signed, and no payment of ours has its number.
     UnknownNumber,
+    /// It was signed, and names no payment: an event of another sort.
+    NotOurs,
     /// Unsigned: about no payment of ours, or one too many.
     Dropped,
+    /// Its signed time is too far from the database's.
+    Skewed,
     /// Its signature is not the provider's, or nobody can read it.
     Refused,
 }

@@ -54,7 +54,11 @@ pub trait OrderRepository: Send + Sync + fmt::Debug {
         number: &ProviderNumber,
     ) -> Result<Option<OrderId>, StorageError>;
 
-    /// Keeps a callback about a number that nobody knows. `false` when its event is already there.
+    /// The database's clock, outside of any transaction.
+    async fn now(&self) -> Result<Timestamp, StorageError>;
+
+    /// Keeps a callback about a number that nobody knows. `false` when the same is already there: it is
+    /// counted, and its row stays the only one.
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError>;
 }
 
@@ -89,7 +93,8 @@ pub struct TxContext {
 /// What is committed along with the aggregate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SideWrites {
-    /// A second entry with the same event id is dropped silently.
+    /// A second entry of the same event, or without event ids of the same kind about the same number, is
+    /// counted in the row of the first.
     pub inbox: Option<InboxEntry>,
     /// A key that is taken already undoes the decision: [`StorageError::Unavailable`].
     pub kept: Option<(IdempotentRequest, KeptOutcome)>,

@@ -75,15 +75,12 @@ pub trait PaymentPort: Send + Sync + fmt::Debug {
     /// only `payment_status` is evidence.
     async fn refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), PaymentError>;
 
-    /// Verifies and reads what the provider sent to our webhook.
+    /// Verifies and reads what the provider sent to our webhook. Whether a signed time is near enough is
+    /// the core's to say, by the database's clock.
     ///
     /// # Errors
-    /// A bad signature, or nonsense.
-    fn read_callback(
-        &self,
-        raw: &RawCallback<'_>,
-        now: Timestamp,
-    ) -> Result<Callback, CallbackError>;
+    /// A bad signature, nonsense, or nothing that concerns us.
+    fn read_callback(&self, raw: &RawCallback<'_>) -> Result<Callback, CallbackError>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,8 +185,10 @@ pub enum Concern {
 /// A request to our webhook, as it came.
 #[derive(Debug, Clone, Copy)]
 pub struct RawCallback<'a> {
-    /// Sent by POST (otherwise by GET).
+    /// Sent by POST (otherwise by GET or HEAD).
     pub post: bool,
+    /// The body is declared to be `application/x-www-form-urlencoded`.
+    pub form: bool,
     /// The raw query string, without `?`.
     pub query: &'a str,
     /// The value of the header that the provider's row names, if it came.
@@ -207,6 +206,8 @@ pub struct Callback {
     pub kind: String,
     /// Whether a signature proved the sender.
     pub signed: bool,
+    /// When it was sent, where the signature covers a time.
+    pub signed_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -215,4 +216,8 @@ pub enum CallbackError {
     SignatureInvalid,
     #[error("not a callback: {0}")]
     Malformed(&'static str),
+    /// The provider did sign it, and it names no order of ours. It is taken all the same: a partner
+    /// switches off an endpoint that refuses.
+    #[error("signed, and about nothing of ours: {0}")]
+    NotOurs(&'static str),
 }

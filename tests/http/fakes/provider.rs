@@ -11,7 +11,7 @@ use order_service::core::ports::payment::{
     PaymentReport, RawCallback, RefundOrder, RegisterOrder, Registered, Rejection, ReportedStatus,
 };
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// How a payment system answers.
@@ -36,6 +36,10 @@ pub struct RecordingProvider {
     pub behaviour: Mutex<Behaviour>,
     pub registered: Mutex<Vec<(RegisterOrder, Call)>>,
     pub callbacks: Mutex<Vec<RecordedCallback>>,
+    /// Whether each callback was declared to be a form.
+    pub forms: Mutex<Vec<bool>>,
+    /// Questions about a payment.
+    pub asked: AtomicUsize,
     refunded: AtomicI64,
     cancelled: AtomicBool,
 }
@@ -47,6 +51,8 @@ impl RecordingProvider {
             behaviour: Mutex::default(),
             registered: Mutex::default(),
             callbacks: Mutex::default(),
+            forms: Mutex::default(),
+            asked: AtomicUsize::new(0),
             refunded: AtomicI64::new(0),
             cancelled: AtomicBool::new(false),
         }
@@ -122,6 +128,7 @@ impl PaymentPort for RecordingProvider {
         payment: &PaymentRef,
         _: &Call,
     ) -> Result<Finding, PaymentError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         self.answer().await?;
         let registered = self.registered.lock().unwrap();
         let Some((order, _)) = registered.iter().find(|(o, _)| o.number == payment.number) else {
@@ -155,25 +162,32 @@ impl PaymentPort for RecordingProvider {
         Ok(())
     }
 
-    fn read_callback(
-        &self,
-        raw: &RawCallback<'_>,
-        _: Timestamp,
-    ) -> Result<Callback, CallbackError> {
+    /// What the query says: `forged`, `nonsense`, `notours`, or `number=`, with `unsigned`, `at=` and `event=`.
+    fn read_callback(&self, raw: &RawCallback<'_>) -> Result<Callback, CallbackError> {
         let signature = raw.signature.map(str::to_owned);
         let seen = (raw.post, raw.query.to_owned(), signature, raw.body.to_vec());
         self.callbacks.lock().unwrap().push(seen);
-        if raw.query.contains("forged") {
+        self.forms.lock().unwrap().push(raw.form);
+        let said = |word: &str| {
+            let mut parameters = raw.query.split('&').map(|p| p.split_once('=').unwrap_or((p, "")));
+            parameters.find(|(name, _)| *name == word).map(|(_, value)| value.to_owned())
+        };
+        if said("forged").is_some() {
             return Err(CallbackError::SignatureInvalid);
         }
-        if raw.query.contains("nonsense") {
+        if said("nonsense").is_some() {
             return Err(CallbackError::Malformed("no number"));
         }
+        if said("notours").is_some() {
+            return Err(CallbackError::NotOurs("no number"));
+        }
+        let seconds = said("at").map(|seconds| seconds.parse::<i64>().unwrap());
         Ok(Callback {
-            number: ProviderNumber::told("UNKNOWN-01"),
-            event_id: None,
+            number: ProviderNumber::told(said("number").as_deref().unwrap_or("UNKNOWN-01")),
+            event_id: said("event"),
             kind: "deposited".to_owned(),
-            signed: true,
+            signed: said("unsigned").is_none(),
+            signed_at: seconds.map(|seconds| Timestamp::from_micros(seconds * 1_000_000)),
         })
     }
 }

@@ -7,6 +7,7 @@ use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
 use order_service::core::domain::order::Order;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
+use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::Task;
 use order_service::core::ports::clock::Clock;
@@ -113,6 +114,11 @@ impl OrderRepository for FlakyStore {
     ) -> Result<Option<OrderId>, StorageError> {
         self.check()?;
         self.store.find_order(provider, number).await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StorageError> {
+        self.check()?;
+        self.store.now().await
     }
 
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {

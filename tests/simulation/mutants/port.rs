@@ -4,7 +4,6 @@ use super::Mutant;
 use crate::simulation::port::SimPort;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
-use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::domain::unavailable::PaymentSystemUnavailableError;
 use order_service::core::domain::unavailable::{NotExecuted, Unknown};
 use order_service::core::payment::registration::Ending;
@@ -153,11 +152,7 @@ impl PaymentPort for MutantPort {
         }
     }
 
-    fn read_callback(
-        &self,
-        raw: &RawCallback<'_>,
-        now: Timestamp,
-    ) -> Result<Callback, CallbackError> {
-        self.port.read_callback(raw, now)
+    fn read_callback(&self, raw: &RawCallback<'_>) -> Result<Callback, CallbackError> {
+        self.port.read_callback(raw)
     }
 }

@@ -12,6 +12,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::post;
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, Uri};
 use std::sync::Arc;
 use utoipa::Modify;
@@ -25,10 +26,19 @@ use utoipa::openapi::{ContentBuilder, ObjectBuilder, Required, ResponseBuilder};
 /// What every webhook's path begins with.
 pub const PREFIX: &str = "/v1/webhooks/";
 
-/// What can go wrong here, beside what can everywhere.
-pub const CODES: &[Code] =
-    &[Code::SignatureInvalid, Code::NotFound, Code::PayloadTooLarge, Code::StorageUnavailable];
+const FORM: &str = "application/x-www-form-urlencoded";
 
+/// What can go wrong here, beside what can everywhere.
+pub const CODES: &[Code] = &[
+    Code::SignatureInvalid,
+    Code::NotFound,
+    Code::PayloadTooLarge,
+    Code::RateLimited,
+    Code::StorageUnavailable,
+];
+
+/// A slash at the end of the address that somebody typed into the partner's cabinet costs no news. Where
+/// GET is taken, HEAD is, too, as the same callback.
 pub fn routes() -> Router<Arc<App>> {
     Provider::ALL.into_iter().fold(Router::new(), |router, provider| {
         let take = move |State(app), method, uri, headers, RawBody(body)| {
@@ -36,7 +46,8 @@ pub fn routes() -> Router<Arc<App>> {
         };
         let by_post = post(take);
         let methods = if provider.profile().webhook.by_get { by_post.get(take) } else { by_post };
-        router.route(&path(provider), methods)
+        let path = path(provider);
+        router.route(&format!("{path}/"), methods.clone()).route(&path, methods)
     })
 }
 
@@ -58,6 +69,7 @@ async fn receive(
         let signature = webhook.signature.and_then(|name| headers.get(name)?.to_str().ok());
         let raw = RawCallback {
             post: method == Method::POST,
+            form: is_form(&headers),
             query: uri.query().unwrap_or_default(),
             signature,
             body: &body,
@@ -67,6 +79,19 @@ async fn receive(
     app.detached(receiving).await??;
     Ok(Response::new(Body::from(webhook.receipt)))
 }
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = declared.and_then(|value| value.split(';').next()).unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case(FORM)
+}
+
+const TAKEN: &str = "A signed event that concerns no order of ours is taken, too. A slash may stand at \
+    the end of the address. An unsigned hint that is one of too many about its number is 429: send it again.";
+
+const TAKEN_BY_GET: &str = "A signed event that concerns no order of ours is taken, too. A slash may stand \
+    at the end of the address; HEAD is taken as GET is; the parameters may come as the body of a form. An \
+    unsigned hint that is one of too many about its number is 429: send it again.";
 
 /// The routes as the document shows them.
 pub struct Webhooks;
@@ -89,11 +114,14 @@ fn by_get(provider: Provider) -> Operation {
 
 fn by_post(provider: Provider) -> Operation {
     let by_post = if provider.profile().webhook.by_get { "_by_post" } else { "" };
-    let json = ContentBuilder::new().schema(Some(ObjectBuilder::new())).build();
+    let body = || ContentBuilder::new().schema(Some(ObjectBuilder::new())).build();
     let event = RequestBodyBuilder::new()
         .description(Some("What happened, in its own words"))
-        .content("application/json", json)
+        .content("application/json", body())
         .required(Some(Required::True));
+    // What it may send by GET, it may send as a form.
+    let by_get = provider.profile().webhook.by_get;
+    let event = if by_get { event.content(FORM, body()) } else { event };
     operation(provider)
         .operation_id(Some(format!("from_{provider}{by_post}")))
         .request_body(Some(event.build()))
@@ -106,6 +134,7 @@ fn operation(provider: Provider) -> OperationBuilder {
     let operation = OperationBuilder::new()
         .tag("webhooks")
         .summary(Some(format!("{} tells that something has happened", profile.name)))
+        .description(Some(if profile.webhook.by_get { TAKEN_BY_GET } else { TAKEN }))
         .response("200", taken);
     match profile.webhook.signature {
         None => operation,

@@ -153,10 +153,14 @@ impl From<ReceiveError> for Problem {
     fn from(error: ReceiveError) -> Self {
         match error {
             ReceiveError::UnknownProvider(_) => Self::new(Code::NotFound),
+            ReceiveError::Skewed => Self::new(Code::SignatureInvalid),
+            ReceiveError::TooMany { retry_after } => {
+                Self::new(Code::RateLimited).retry_after(Some(retry_after))
+            }
             ReceiveError::Callback(CallbackError::SignatureInvalid) => {
                 Self::new(Code::SignatureInvalid)
             }
-            ReceiveError::Callback(CallbackError::Malformed(_)) => {
+            ReceiveError::Callback(CallbackError::Malformed(_) | CallbackError::NotOurs(_)) => {
                 Self::new(Code::InvalidRequest).with_detail(NOT_A_CALLBACK)
             }
             ReceiveError::Storage(error) => error.into(),

@@ -6,7 +6,7 @@ use prometheus::HistogramVec;
 use std::time::Duration;
 
 /// What is asked of the storage, by the words of the metric, with the table that each is mostly about.
-const DB_OPERATIONS: [(&str, &str); 17] = [
+const DB_OPERATIONS: [(&str, &str); 18] = [
     ("place", "orders"),
     ("change", "orders"),
     ("aggregate", "orders"),
@@ -17,6 +17,7 @@ const DB_OPERATIONS: [(&str, &str); 17] = [
     ("claim", "tasks"),
     ("release_leases", "tasks"),
     ("keep_orphan", "callbacks"),
+    ("read_clock", "callbacks"),
     ("find_reply", "idempotency_keys"),
     ("keep_reply", "idempotency_keys"),
     ("task_stats", "tasks"),

@@ -82,8 +82,11 @@ closed_set!(ReconcileFinding {
 });
 closed_set!(CallbackOutcome {
     Followed => "followed",
+    Adopted => "adopted",
     UnknownNumber => "unknown_number",
+    NotOurs => "not_ours",
     Dropped => "dropped",
+    Skewed => "skewed",
     Refused => "refused",
 });
 closed_set!(StepOutcome {

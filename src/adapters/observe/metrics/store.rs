@@ -10,6 +10,7 @@ use crate::adapters::observe::storage_upkeep::{
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::Task;
 use crate::core::ports::idempotency::{
@@ -122,6 +123,10 @@ impl<S: OrderRepository + ?Sized> OrderRepository for MeteredStore<S> {
         number: &ProviderNumber,
     ) -> Result<Option<OrderId>, StorageError> {
         self.timed("find_order", self.store.find_order(provider, number)).await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StorageError> {
+        self.timed("read_clock", self.store.now()).await
     }
 
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {

@@ -9,9 +9,6 @@ use crate::core::ports::payment::{Callback, CallbackError, RawCallback};
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// How far the signed time may be from ours: an old message is a replay.
-const WINDOW_SECONDS: u64 = 300;
-
 /// Two while keys rotate; more is somebody who tries.
 const MOST_SIGNATURES: usize = 8;
 
@@ -20,31 +17,36 @@ const LONGEST_KIND: usize = 64;
 pub(super) fn read(
     raw: &RawCallback<'_>,
     secrets: &[SecretString],
-    now: Timestamp,
 ) -> Result<Callback, CallbackError> {
     if !raw.post {
         return Err(CallbackError::Malformed("webhooks come by POST"));
     }
-    if !secrets.is_empty() && !signed(raw, secrets, now) {
-        return Err(CallbackError::SignatureInvalid);
-    }
-    let event: Event =
-        serde_json::from_slice(raw.body).map_err(|_| CallbackError::Malformed("not an event"))?;
+    let signed_at = match secrets {
+        [] => None,
+        secrets => Some(signed_at(raw, secrets).ok_or(CallbackError::SignatureInvalid)?),
+    };
+    // What the partner did sign is an event of some sort, and not for us where it names no order.
+    let refused = match signed_at {
+        Some(_) => CallbackError::NotOurs,
+        None => CallbackError::Malformed,
+    };
+    let event: Event = serde_json::from_slice(raw.body).map_err(|_| refused("not an event"))?;
     let kind = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_';
     if !is_name(&event.id) {
-        return Err(CallbackError::Malformed("id"));
+        return Err(refused("id"));
     }
     if !is_name(&event.data.order_id) {
-        return Err(CallbackError::Malformed("order_id"));
+        return Err(refused("order_id"));
     }
     if !(1..=LONGEST_KIND).contains(&event.kind.len()) || !event.kind.bytes().all(kind) {
-        return Err(CallbackError::Malformed("type"));
+        return Err(refused("type"));
     }
     Ok(Callback {
         number: ProviderNumber::told(&event.data.order_id),
         event_id: Some(event.id),
         kind: event.kind,
-        signed: !secrets.is_empty(),
+        signed: signed_at.is_some(),
+        signed_at,
     })
 }
 
@@ -61,18 +63,15 @@ struct Data {
     order_id: String,
 }
 
-/// `t=<unix>,v1=<hex>[,v1=<hex>]`: one of the signatures, by one of our secrets, in time.
-fn signed(raw: &RawCallback<'_>, secrets: &[SecretString], now: Timestamp) -> bool {
-    let Some((time, signatures)) = raw.signature.and_then(parse) else {
-        return false;
-    };
-    let seconds = now.micros().div_euclid(1_000_000);
-    let fresh = time.parse::<i64>().is_ok_and(|sent| sent.abs_diff(seconds) <= WINDOW_SECONDS);
+/// The time in `t=<unix>,v1=<hex>[,v1=<hex>]`, if one of the signatures is by one of our secrets.
+fn signed_at(raw: &RawCallback<'_>, secrets: &[SecretString]) -> Option<Timestamp> {
+    let (time, signatures) = raw.signature.and_then(parse)?;
     let parts = [time.as_bytes(), b".", raw.body];
     let matches = |signature: &&str| {
         secrets.iter().any(|secret| hmac_sha256_matches(secret, &parts, signature))
     };
-    fresh && signatures.iter().any(matches)
+    let micros = time.parse::<i64>().ok()?.checked_mul(1_000_000)?;
+    signatures.iter().any(matches).then(|| Timestamp::from_micros(micros))
 }
 
 fn parse(header: &str) -> Option<(&str, Vec<&str>)> {
@@ -94,6 +93,7 @@ fn parse(header: &str) -> Option<(&str, Vec<&str>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::outbound::signature::hmac_sha256_hex;
 
     const SENT: i64 = 1_764_500_000;
     const VECTOR: &str = r#"{"id":"evt_1","type":"payment.succeeded"}"#;
@@ -102,22 +102,25 @@ mod tests {
     const EVENT: &str =
         r#"{"id":"evt_1","type":"payment.succeeded","data":{"order_id":"A-01","x":1},"y":2}"#;
 
-    fn read_at(
-        seconds: i64,
+    fn read_signed(
         header: Option<&str>,
         body: &str,
         secrets: &[&str],
     ) -> Result<Callback, CallbackError> {
-        let raw = RawCallback { post: true, query: "", signature: header, body: body.as_bytes() };
+        let raw = RawCallback { signature: header, ..by_post(body) };
         let secrets: Vec<_> = secrets.iter().copied().map(SecretString::from).collect();
-        read(&raw, &secrets, Timestamp::from_micros(seconds * 1_000_000))
+        read(&raw, &secrets)
+    }
+
+    fn by_post(body: &str) -> RawCallback<'_> {
+        RawCallback { post: true, form: false, query: "", signature: None, body: body.as_bytes() }
     }
 
     #[test]
     fn the_published_signature_is_accepted() {
         let header = format!("t={SENT},v1={VECTOR_SIGNATURE}");
-        let read = read_at(SENT, Some(&header), VECTOR, &["whsec-test"]);
-        assert_eq!(read, Err(CallbackError::Malformed("not an event")), "it names no order");
+        let read = read_signed(Some(&header), VECTOR, &["whsec-test"]);
+        assert_eq!(read, Err(CallbackError::NotOurs("not an event")), "it names no order");
     }
 
     #[test]
@@ -125,20 +128,26 @@ mod tests {
         let zeros = "00".repeat(32);
         let both = format!("t={SENT},v1={zeros},v1={VECTOR_SIGNATURE}");
         for secrets in [["whsec-test", "new"], ["new", "whsec-test"]] {
-            let read = read_at(SENT, Some(&both), VECTOR, &secrets);
-            assert_eq!(read, Err(CallbackError::Malformed("not an event")));
+            let read = read_signed(Some(&both), VECTOR, &secrets);
+            assert_eq!(read, Err(CallbackError::NotOurs("not an event")));
         }
     }
 
     #[test]
-    fn a_signature_is_good_for_five_minutes_either_way() {
-        let header = format!("t={SENT},v1={VECTOR_SIGNATURE}");
-        let read = |seconds| read_at(seconds, Some(&header), VECTOR, &["whsec-test"]);
-        for off in [-300, 300] {
-            assert_eq!(read(SENT + off), Err(CallbackError::Malformed("not an event")));
-        }
-        for off in [-301, 301] {
-            assert_eq!(read(SENT + off), Err(CallbackError::SignatureInvalid));
+    fn the_signed_time_is_told_and_is_a_time() {
+        let sign = |time: &str| {
+            let signed = format!("{time}.{EVENT}");
+            hmac_sha256_hex("whsec-test", signed.as_bytes())
+        };
+        let read = |time: &str| {
+            let header = format!("t={time},v1={}", sign(time));
+            read_signed(Some(&header), EVENT, &["whsec-test"])
+        };
+        let told = read(&SENT.to_string()).unwrap();
+        assert_eq!(told.signed_at, Some(Timestamp::from_micros(SENT * 1_000_000)));
+        assert!(told.signed);
+        for time in ["", "soon", "1764500000.5", "9223372036854775807"] {
+            assert_eq!(read(time), Err(CallbackError::SignatureInvalid), "{time}");
         }
     }
 
@@ -157,14 +166,14 @@ mod tests {
             (Some(&*good), EVENT, "whsec-test"),
             (Some(&*good), VECTOR, "other"),
         ] {
-            let read = read_at(SENT, header, body, &[secret]);
+            let read = read_signed(header, body, &[secret]);
             assert_eq!(read, Err(CallbackError::SignatureInvalid), "{header:?}");
         }
     }
 
     #[test]
     fn an_event_names_itself_its_kind_and_our_number() {
-        let callback = read_at(SENT, None, EVENT, &[]).unwrap();
+        let callback = read_signed(None, EVENT, &[]).unwrap();
         assert_eq!(callback.number.as_str(), "A-01");
         assert_eq!(callback.event_id.as_deref(), Some("evt_1"));
         assert_eq!((callback.kind.as_str(), callback.signed), ("payment.succeeded", false));
@@ -181,10 +190,9 @@ mod tests {
             r#"{"id":"evt_1","type":"a b","data":{"order_id":"A-01"}}"#,
             r#"{"id":"evt_1","type":"a","data":{"order_id":"A/01"}}"#,
         ] {
-            assert!(matches!(read_at(SENT, None, body, &[]), Err(CallbackError::Malformed(_))));
+            assert!(matches!(read_signed(None, body, &[]), Err(CallbackError::Malformed(_))));
         }
-        let get = RawCallback { post: false, query: "", signature: None, body: EVENT.as_bytes() };
-        let now = Timestamp::from_micros(0);
-        assert!(matches!(read(&get, &[], now), Err(CallbackError::Malformed(_))));
+        let get = RawCallback { post: false, ..by_post(EVENT) };
+        assert!(matches!(read(&get, &[]), Err(CallbackError::Malformed(_))));
     }
 }

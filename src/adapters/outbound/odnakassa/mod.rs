@@ -17,7 +17,6 @@ use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::core::domain::provider::{Provider, ProviderNumber};
-use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::System;
 use crate::core::ports::call::Call;
 use crate::core::ports::payment::{
@@ -208,12 +207,8 @@ impl PaymentPort for OdnaKassaAdapter {
         guarded.await.map_err(|failure| self.conclude(failure))
     }
 
-    fn read_callback(
-        &self,
-        raw: &RawCallback<'_>,
-        now: Timestamp,
-    ) -> Result<Callback, CallbackError> {
-        callback::read(raw, &self.webhook_secrets, now)
+    fn read_callback(&self, raw: &RawCallback<'_>) -> Result<Callback, CallbackError> {
+        callback::read(raw, &self.webhook_secrets)
     }
 }
 

@@ -15,7 +15,11 @@ pub(super) fn read(
     raw: &RawCallback<'_>,
     key: Option<&CallbackKey>,
 ) -> Result<Callback, CallbackError> {
-    if raw.post { read_json(raw.body) } else { read_query(raw.query, key) }
+    match (raw.post, raw.form) {
+        (false, _) => read_parameters(raw.query.as_bytes(), key),
+        (true, true) => read_parameters(raw.body, key),
+        (true, false) => read_json(raw.body),
+    }
 }
 
 /// No event ids exist, and two partial refunds look alike: nothing may be taken for a duplicate.
@@ -25,28 +29,32 @@ fn callback(
     status: &str,
     signed: bool,
 ) -> Result<Callback, CallbackError> {
+    // What the bank did sign is a callback of some sort, and not for us where it names no order.
+    let refused = if signed { CallbackError::NotOurs } else { CallbackError::Malformed };
     let name = |text: &str, longest: usize| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         (1..=longest).contains(&text.len()) && text.bytes().all(allowed)
     };
     if !name(number, LONGEST_NUMBER) {
-        return Err(CallbackError::Malformed("orderNumber"));
+        return Err(refused("orderNumber"));
     }
     if !name(operation, LONGEST_OPERATION) {
-        return Err(CallbackError::Malformed("operation"));
+        return Err(refused("operation"));
     }
     // A failed attempt: the payer may have more.
     let kind = match status {
         "1" => operation.to_owned(),
         "0" => format!("{operation}_failed"),
-        _ => return Err(CallbackError::Malformed("status")),
+        _ => return Err(refused("status")),
     };
-    Ok(Callback { number: ProviderNumber::told(number), event_id: None, kind, signed })
+    let number = ProviderNumber::told(number);
+    Ok(Callback { number, event_id: None, kind, signed, signed_at: None })
 }
 
-fn read_query(query: &str, key: Option<&CallbackKey>) -> Result<Callback, CallbackError> {
+/// The classic form: a query, or the same as the body of a form.
+fn read_parameters(encoded: &[u8], key: Option<&CallbackKey>) -> Result<Callback, CallbackError> {
     let mut parameters = BTreeMap::new();
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+    for (name, value) in form_urlencoded::parse(encoded) {
         if parameters.insert(name, value).is_some() {
             return Err(CallbackError::Malformed("a parameter twice"));
         }
@@ -68,7 +76,9 @@ fn read_query(query: &str, key: Option<&CallbackKey>) -> Result<Callback, Callba
 impl CallbackKey {
     fn matches(&self, signed: &str, checksum: &str) -> bool {
         match self {
-            Self::Secret(secret) => hmac_sha256_matches(secret, &[signed.as_bytes()], checksum),
+            Self::Secrets(secrets) => secrets
+                .iter()
+                .any(|secret| hmac_sha256_matches(secret, &[signed.as_bytes()], checksum)),
             Self::Public(key) => key.matches(signed.as_bytes(), checksum),
         }
     }
@@ -91,7 +101,7 @@ fn read_json(body: &[u8]) -> Result<Callback, CallbackError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::outbound::signature::RsaKey;
+    use crate::adapters::outbound::signature::{RsaKey, hmac_sha256_hex};
     use secrecy::SecretString;
 
     const DEPOSITED: &str = "mdOrder=6f0c1f0e-0000-4000-8000-000000000001&operation=deposited\
@@ -102,17 +112,23 @@ mod tests {
     const EXPIRED_SUM: &str = "A6B0B47F9AE4B55DEAECB65214DDF116E727B9A75F8A72002EAABDC41DCB6698";
 
     fn get(query: &str, secret: Option<&str>) -> Result<Callback, CallbackError> {
-        let key = secret.map(|secret| CallbackKey::Secret(SecretString::from(secret)));
-        get_by(query, key.as_ref())
+        get_by(query, secret.map(|secret| secrets(&[secret])).as_ref())
+    }
+
+    fn secrets(all: &[&str]) -> CallbackKey {
+        CallbackKey::Secrets(all.iter().copied().map(SecretString::from).collect())
     }
 
     fn get_by(query: &str, key: Option<&CallbackKey>) -> Result<Callback, CallbackError> {
-        read(&RawCallback { post: false, query, signature: None, body: b"" }, key)
+        read(&RawCallback { query, ..RAW }, key)
     }
 
+    const RAW: RawCallback<'_> =
+        RawCallback { post: false, form: false, query: "", signature: None, body: b"" };
+
     fn post(body: &str) -> Result<Callback, CallbackError> {
-        let raw = RawCallback { post: true, query: "", signature: None, body: body.as_bytes() };
-        read(&raw, Some(&CallbackKey::Secret(SecretString::from("osvc-test-key"))))
+        let raw = RawCallback { post: true, body: body.as_bytes(), ..RAW };
+        read(&raw, Some(&secrets(&["osvc-test-key"])))
     }
 
     #[test]
@@ -127,6 +143,48 @@ mod tests {
                 assert_eq!(callback.number.as_str(), "01JDTESTORDER0000000000001-01");
                 assert_eq!((callback.kind.as_str(), callback.signed), (kind, true));
             }
+        }
+    }
+
+    #[test]
+    fn the_classic_form_may_come_as_the_body_of_a_form() {
+        let signed = format!("{DEPOSITED}&checksum={DEPOSITED_SUM}");
+        let post = |body: &str| {
+            let raw = RawCallback { post: true, form: true, body: body.as_bytes(), ..RAW };
+            read(&raw, Some(&secrets(&["osvc-test-key"])))
+        };
+        assert_eq!(post(&signed), get(&signed, Some("osvc-test-key")));
+        assert!(post(&signed).unwrap().signed);
+        for forged in [DEPOSITED.to_owned(), signed.replace("=1&", "=0&"), String::new()] {
+            assert_eq!(post(&forged), Err(CallbackError::SignatureInvalid), "{forged}");
+        }
+    }
+
+    #[test]
+    fn either_secret_is_good_while_one_replaces_the_other() {
+        let signed = format!("{DEPOSITED}&checksum={DEPOSITED_SUM}");
+        for both in [["osvc-test-key", "next"], ["next", "osvc-test-key"]] {
+            assert!(get_by(&signed, Some(&secrets(&both))).unwrap().signed);
+        }
+        let refused = get_by(&signed, Some(&secrets(&["next", "one more"])));
+        assert_eq!(refused, Err(CallbackError::SignatureInvalid));
+    }
+
+    #[test]
+    fn what_is_signed_and_names_no_order_is_not_ours_and_not_refused() {
+        for parameters in [
+            [("operation", "deposited"), ("status", "1")],
+            [("orderNumber", "A-01"), ("operation", "deposited")],
+            [("orderNumber", "A/01"), ("status", "1")],
+        ] {
+            let signed: String =
+                parameters.iter().map(|(name, value)| format!("{name};{value};")).collect();
+            let sum = hmac_sha256_hex("osvc-test-key", signed.as_bytes());
+            let query: String =
+                parameters.iter().map(|(name, value)| format!("{name}={value}&")).collect();
+            let read = get(&format!("{query}checksum={sum}"), Some("osvc-test-key"));
+            assert!(matches!(read, Err(CallbackError::NotOurs(_))), "{query} {read:?}");
+            assert!(matches!(get(&query, None), Err(CallbackError::Malformed(_))), "{query}");
         }
     }
 

@@ -18,7 +18,6 @@ use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::core::domain::provider::{Provider, ProviderNumber};
-use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::System;
 use crate::core::ports::call::Call;
 use crate::core::ports::payment::{
@@ -56,8 +55,8 @@ pub enum Credentials {
 /// How a callback's checksum is checked.
 #[derive(Debug, Clone)]
 pub enum CallbackKey {
-    /// HMAC-SHA256.
-    Secret(SecretString),
+    /// HMAC-SHA256, by one of these: all that are valid while one replaces another.
+    Secrets(Vec<SecretString>),
     /// RSA with SHA-512.
     Public(RsaKey),
 }
@@ -241,11 +240,7 @@ impl PaymentPort for SberAdapter {
         guarded.await.map_err(|failure| self.conclude(failure))
     }
 
-    fn read_callback(
-        &self,
-        raw: &RawCallback<'_>,
-        _: Timestamp,
-    ) -> Result<Callback, CallbackError> {
+    fn read_callback(&self, raw: &RawCallback<'_>) -> Result<Callback, CallbackError> {
         callback::read(raw, self.callback_key.as_ref())
     }
 }

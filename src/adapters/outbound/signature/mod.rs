@@ -23,6 +23,14 @@ pub fn hmac_sha256_matches(secret: &SecretString, parts: &[&[u8]], signature: &s
     mac.verify_slice(&signature).is_ok()
 }
 
+/// What a partner would write: for tests of those who read it.
+#[cfg(test)]
+pub fn hmac_sha256_hex(secret: &str, message: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("any length will do");
+    mac.update(message);
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A partner's public key. Its certificate is a carrier here: it came by hand, so that neither its
 /// issuer nor its dates say anything.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -73,7 +73,13 @@ fn a_cancelled_order_that_turns_out_paid_gets_a_refund_for_the_operator() {
     let ask = call(case.tell(&decline, Answer::Acknowledged));
     case.tell(&ask, found(&ask, ReportedStatus::Over(Ending::Cancelled)));
     let (now, age) = (case.now, case.policy.max_age);
-    case.aggregate.request_sync((Provider::Sber, &step.target.number), now, TaskId::new(997), age);
+    case.aggregate.request_sync(
+        (Provider::Sber, &step.target.number),
+        now,
+        now,
+        TaskId::new(997),
+        age,
+    );
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Paid));
     assert_eq!(case.status(), OrderStatus::Paid);

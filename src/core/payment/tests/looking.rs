@@ -183,7 +183,13 @@ fn news_is_settled_only_by_a_question_that_had_heard_of_it() {
     case.tell(&first, registered());
     let early = case.claim_call(TaskKind::SyncPayment);
     let (now, age) = (case.now, case.policy.max_age);
-    case.aggregate.request_sync((Provider::Sber, &first.target.number), now, TaskId::new(5), age);
+    case.aggregate.request_sync(
+        (Provider::Sber, &first.target.number),
+        now,
+        now,
+        TaskId::new(5),
+        age,
+    );
     let next = case.tell(&early, found(&early, ReportedStatus::Pending));
     assert!(
         case.aggregate.registrations[0].sync_requested(),

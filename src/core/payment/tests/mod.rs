@@ -6,6 +6,7 @@
 mod cancelling;
 mod contradicting;
 mod looking;
+mod news;
 mod operating;
 mod property;
 mod refunding;

@@ -117,7 +117,13 @@ fn a_refund_that_waits_for_a_person_runs_when_released() {
     case.tell(&query, found(&query, ReportedStatus::Over(Ending::Expired)));
     assert_eq!(case.cancel(), CancelDecision::Done);
     let (now, age) = (case.now, case.policy.max_age);
-    case.aggregate.request_sync((Provider::Sber, &step.target.number), now, TaskId::new(996), age);
+    case.aggregate.request_sync(
+        (Provider::Sber, &step.target.number),
+        now,
+        now,
+        TaskId::new(996),
+        age,
+    );
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Paid));
     let waiting = case.aggregate.unfinished(TaskKind::RefundPayment).unwrap().id;

@@ -85,7 +85,7 @@ proptest! {
                     if let Some(registration) = case.aggregate.registrations.get(at).cloned() {
                         let id = TaskId::new(case.fresh());
                         let (now, age) = (case.now, case.policy.max_age);
-                        case.aggregate.request_sync((registration.provider, &registration.number), now, id, age);
+                        case.aggregate.request_sync((registration.provider, &registration.number), now, now, id, age);
                     }
                     None
                 }

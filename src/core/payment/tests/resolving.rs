@@ -230,10 +230,16 @@ fn a_hint_brings_the_question_forward_and_is_never_believed() {
     let (mut case, step) = unknown();
     let (now, id) = (case.now, TaskId::new(999));
     let age = case.policy.max_age;
-    assert!(case.aggregate.request_sync((Provider::Sber, &step.target.number), now, id, age));
+    assert!(case.aggregate.request_sync((Provider::Sber, &step.target.number), now, now, id, age));
     assert_eq!(case.aggregate.unfinished(TaskKind::RegisterPayment).unwrap().run_at, now);
     assert_eq!(case.status(), OrderStatus::Registering);
-    assert!(!case.aggregate.request_sync((Provider::OdnaKassa, &step.target.number), now, id, age));
+    assert!(!case.aggregate.request_sync(
+        (Provider::OdnaKassa, &step.target.number),
+        now,
+        now,
+        id,
+        age
+    ));
 }
 
 #[test]
@@ -245,7 +251,13 @@ fn news_of_a_payment_goes_before_the_polls_that_nobody_waits_for() {
     case.tell(&query, found(&query, ReportedStatus::Pending));
     assert!(case.own_task().is_routine());
     let (now, age) = (case.now, case.policy.max_age);
-    case.aggregate.request_sync((Provider::Sber, &step.target.number), now, TaskId::new(999), age);
+    case.aggregate.request_sync(
+        (Provider::Sber, &step.target.number),
+        now,
+        now,
+        TaskId::new(999),
+        age,
+    );
     assert!(!case.own_task().is_routine());
     assert_eq!(case.own_task().run_at, now);
 }
@@ -261,7 +273,7 @@ fn two_hints_about_silent_partners_are_asked_once_each_and_then_wait() {
     case.tell(&second, registered());
     let (now, age) = (case.now, case.policy.max_age);
     for number in [&first.target.number, &second.target.number] {
-        case.aggregate.request_sync((Provider::Sber, number), now, TaskId::new(997), age);
+        case.aggregate.request_sync((Provider::Sber, number), now, now, TaskId::new(997), age);
     }
     let one = case.claim_call(TaskKind::SyncPayment);
     let other = call(case.tell(&one, not_executed(Reason::BreakerOpen)));
@@ -302,7 +314,13 @@ fn an_expired_form_fails_the_payment_and_late_money_wins() {
     let second = case.begin();
     case.tell(&second, registered());
     let (now, age) = (case.now, case.policy.max_age);
-    case.aggregate.request_sync((Provider::Sber, &step.target.number), now, TaskId::new(998), age);
+    case.aggregate.request_sync(
+        (Provider::Sber, &step.target.number),
+        now,
+        now,
+        TaskId::new(998),
+        age,
+    );
     let query = case.claim_call(TaskKind::SyncPayment);
     assert_eq!(query.target.number, step.target.number);
     let _ = case.tell(&query, found(&query, ReportedStatus::Paid));

@@ -12,6 +12,7 @@ use crate::adapters::observe::storage_upkeep::{
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::Task;
 use crate::core::ports::clock::Clock;
@@ -48,7 +49,7 @@ impl MemoryStore {
         self.state().deeds.iter().map(|(_, _, entry)| entry.clone()).collect()
     }
 
-    /// Callbacks as they came, oldest first.
+    /// Callbacks as they first came, oldest first.
     #[must_use]
     pub fn inbox(&self) -> Vec<InboxEntry> {
         self.state().inbox.iter().map(|(_, entry)| entry.clone()).collect()
@@ -108,6 +109,10 @@ impl OrderRepository for MemoryStore {
         number: &ProviderNumber,
     ) -> Result<Option<OrderId>, StorageError> {
         Ok(self.state().numbers.get(&(provider, number.clone())).copied())
+    }
+
+    async fn now(&self) -> Result<Timestamp, StorageError> {
+        Ok(self.clock.now())
     }
 
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {

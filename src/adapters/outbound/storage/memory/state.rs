@@ -188,9 +188,12 @@ impl State {
     }
 
     pub fn keep_callback(&mut self, entry: InboxEntry, now: Timestamp) -> bool {
-        let event = |kept: &InboxEntry| (kept.provider, kept.event_id.clone());
-        let known = entry.event_id.is_some()
-            && self.inbox.iter().any(|(_, old)| event(old) == event(&entry));
+        let same = |kept: &InboxEntry| {
+            let of_one = kept.provider == entry.provider && kept.event_id == entry.event_id;
+            let event = entry.event_id.is_some();
+            of_one && (event || (&kept.number, &kept.kind) == (&entry.number, &entry.kind))
+        };
+        let known = self.inbox.iter().any(|(_, kept)| same(kept));
         if !known {
             self.inbox.push((now, entry));
         }

@@ -6,16 +6,19 @@ use super::place::KeyedPlacement;
 use super::session::{AttemptError, Tx, Work};
 use super::{PgStore, bind, bound, sql};
 use crate::adapters::outbound::storage::filters::{OrderFilter, only_customer};
+use crate::adapters::outbound::storage::invariants::READABLE;
 use crate::adapters::outbound::storage::rows::{AggregateRow, clean, read};
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::ports::idempotency::IdempotentRequest;
 use crate::core::ports::order_repository::{
     Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Placed, Scope,
 };
 use crate::core::ports::storage_error::StorageError;
+use sqlx::postgres::PgArguments;
 use sqlx::{AssertSqlSafe, SqlSafeStr};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -90,6 +93,14 @@ impl OrderRepository for PgStore {
         Ok(rows.first().and_then(|id| OrderId::parse(id)))
     }
 
+    async fn now(&self) -> Result<Timestamp, StorageError> {
+        let mut arguments = PgArguments::default();
+        bind(&mut arguments, self.now());
+        let rows = self.rows(sql::NOW.into_sql_str(), arguments).await?;
+        let micros = rows.first().and_then(|micros| micros.parse().ok());
+        micros.map(Timestamp::from_micros).ok_or(StorageError::Corrupt(READABLE))
+    }
+
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
         self.run(entry).await
     }
@@ -105,16 +116,17 @@ impl Work for InboxEntry {
     }
 }
 
-/// `false` when its event is there already.
+/// `false` when the same is there already, and was only counted.
 pub async fn keep_callback(tx: &mut Tx<'_>, entry: &InboxEntry) -> Result<bool, AttemptError> {
-    let kept = sqlx::query(sql::KEEP_CALLBACK)
+    let sql = if entry.event_id.is_some() { sql::KEEP_EVENT } else { sql::KEEP_WORD };
+    let times: i64 = sqlx::query_scalar(sql)
         .bind(entry.provider.as_str())
         .bind(clean(entry.number.as_str()))
         .bind(entry.event_id.as_deref().map(clean))
         .bind(clean(&entry.kind))
         .bind(entry.signed)
         .bind(tx.now)
-        .execute(&mut *tx.connection)
+        .fetch_one(&mut *tx.connection)
         .await?;
-    Ok(kept.rows_affected() > 0)
+    Ok(times == 1)
 }

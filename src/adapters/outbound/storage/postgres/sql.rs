@@ -230,12 +230,28 @@ pub const RELEASE: &str = concat!(
      FROM mine, clock WHERE tasks.id = mine.id"
 );
 
-pub const KEEP_CALLBACK: &str = concat!(
-    "INSERT INTO callbacks (provider, number, event_id, kind, signed, received_at) \
-     VALUES ($1, $2, $3, $4, $5, ",
-    now!("$6"),
-    ") ON CONFLICT DO NOTHING"
-);
+/// The same once more is counted in its row. Answers how often it came.
+macro_rules! keep_callback {
+    ($same:literal) => {
+        concat!(
+            "INSERT INTO callbacks (provider, number, event_id, kind, signed, received_at, last_at) \
+             SELECT $1, $2, $3, $4, $5, now, now FROM (SELECT ",
+            now!("$6"),
+            " AS now OFFSET 0) AS clock ON CONFLICT ",
+            $same,
+            " DO UPDATE SET times = callbacks.times + 1, last_at = excluded.last_at RETURNING times"
+        )
+    };
+}
+
+pub const KEEP_EVENT: &str = keep_callback!("(provider, event_id)");
+
+/// Without an event id: of each kind about each number.
+pub const KEEP_WORD: &str =
+    keep_callback!("(provider, number, kind) WHERE event_id IS NULL AND last_at IS NOT NULL");
+
+/// `$1` a test's now.
+pub const NOW: &str = concat!("SELECT (", now!("$1"), ")::text");
 
 /// The body is UTF-8, whoever wrote it.
 pub const FIND_RECORD: &str = "SELECT json_build_object('fingerprint', encode(fingerprint, 'hex'), \

@@ -10,6 +10,7 @@ use crate::adapters::outbound::storage::rows::{AggregateRow, clean, read};
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
+use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::ports::idempotency::IdempotentRequest;
 use crate::core::ports::order_repository::{
@@ -88,6 +89,10 @@ impl OrderRepository for SqliteStore {
         Ok(id.map_err(|_| StorageError::Corrupt(READABLE))?.map(OrderId::from_uuid))
     }
 
+    async fn now(&self) -> Result<Timestamp, StorageError> {
+        Ok(self.clock.now())
+    }
+
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
         self.write(entry).await
     }
@@ -109,16 +114,16 @@ impl Work for InboxEntry {
     }
 }
 
-/// `false` when its event is there already.
+/// `false` when the same is there already, and was only counted.
 pub async fn keep_callback(tx: &mut Tx<'_>, entry: &InboxEntry) -> Result<bool, WriteError> {
-    let kept = sqlx::query(sql::KEEP_CALLBACK)
+    let times: i64 = sqlx::query_scalar(sql::KEEP_CALLBACK)
         .bind(entry.provider.as_str())
         .bind(clean(entry.number.as_str()))
         .bind(entry.event_id.as_deref().map(clean))
         .bind(clean(&entry.kind))
         .bind(entry.signed)
         .bind(tx.now.micros())
-        .execute(&mut *tx.connection)
+        .fetch_one(&mut *tx.connection)
         .await?;
-    Ok(kept.rows_affected() > 0)
+    Ok(times == 1)
 }

@@ -209,8 +209,12 @@ pub const RELEASE: &str = "UPDATE tasks SET state = 'queued', run_at = $2, lease
     lease_token = NULL, lease_until = NULL, version = version + 1, updated_at = $2 \
     WHERE state = 'running' AND lease_owner = $1";
 
+/// The same once more is counted in its row. Answers how often it came.
 pub const KEEP_CALLBACK: &str = "INSERT INTO callbacks (provider, number, event_id, kind, signed, \
-    received_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+    received_at, last_at) VALUES ($1, $2, $3, $4, $5, $6, $6) \
+    ON CONFLICT (provider, event_id) DO UPDATE SET times = times + 1, last_at = excluded.last_at \
+    ON CONFLICT (provider, number, kind) WHERE event_id IS NULL AND last_at IS NOT NULL \
+    DO UPDATE SET times = times + 1, last_at = excluded.last_at RETURNING times";
 
 /// The body is UTF-8, whoever wrote it.
 pub const FIND_RECORD: &str = "SELECT json_object('fingerprint', hex(fingerprint), \
