@@ -16,6 +16,7 @@ use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::metrics::{
     BuildInfo, CONTENT_TYPE, MeteredStore, Metrics, OPENMETRICS,
 };
+use crate::adapters::observe::storage_upkeep::Retention;
 use crate::adapters::observe::systems::SystemHealth;
 use crate::adapters::observe::traffic::Traffic;
 use crate::adapters::outbound::health::{HealthProbe, ProbeConfig};
@@ -43,6 +44,7 @@ use anyhow::Context;
 use secrecy::ExposeSecret;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -272,10 +274,20 @@ fn worker(parts: &Parts) -> Worker {
     }
 }
 
+/// Idempotency keys are kept for a day, the time within which a client may repeat. A refund's own row keeps
+/// its key for ever.
+const KEYS: Duration = Duration::from_secs(24 * 3600);
+
 fn housekeeping(parts: &Parts) -> Housekeeping {
+    let database = &parts.config.service.database;
     Housekeeping {
         database: parts.store.clone(),
-        retention: parts.config.worker.retention,
+        retention: Retention {
+            tasks: parts.config.worker.retention,
+            keys: KEYS,
+            callbacks: database.callback_retention,
+            audit: database.audit_retention,
+        },
         stop: parts.stop.clone(),
     }
 }

@@ -171,6 +171,8 @@ pub(super) const SERVICE: &[Row] = &[
     unset("INSTANCE_ID"),
     url("DATABASE_URL", Default::Text("sqlite://data/orders.db")),
     row("DATABASE_MAX_CONNECTIONS", "10"),
+    row("CALLBACK_RETENTION", "180d"),
+    row("AUDIT_RETENTION", "180d"),
     url("CACHE_URL", Default::Unset),
     row("REQUEST_TIMEOUT", "20s"),
     row("MAX_INFLIGHT_REQUESTS", "1024"),

@@ -38,6 +38,10 @@ pub struct DatabaseConfig {
     /// Its scheme chooses the database.
     pub url: SecretString,
     pub max_connections: u32,
+    /// How long callbacks are kept, since they first came.
+    pub callback_retention: Duration,
+    /// How long is kept what operators did.
+    pub audit_retention: Duration,
 }
 
 /// How much one request, and all together, may take.
@@ -87,6 +91,8 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
         database: DatabaseConfig {
             url: vars.database_url.0,
             max_connections: vars.database_max_connections.0,
+            callback_retention: vars.callback_retention.0,
+            audit_retention: vars.audit_retention.0,
         },
         cache_url: vars.cache_url.map(|url| url.0),
         limits: LimitsConfig {

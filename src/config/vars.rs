@@ -116,6 +116,8 @@ pub(super) struct ServiceVars {
     pub(super) instance_id: Option<Label>,
     pub(super) database_url: DatabaseUrl,
     pub(super) database_max_connections: Whole<1, 1_000>,
+    pub(super) callback_retention: Span<{ MINUTE }, { 3650 * DAY }>,
+    pub(super) audit_retention: Span<{ MINUTE }, { 3650 * DAY }>,
     pub(super) cache_url: Option<SharedCache>,
     pub(super) request_timeout: Span<{ SECOND }, { 5 * MINUTE }>,
     pub(super) max_inflight_requests: Whole<1, 1_000_000>,

@@ -1,9 +1,11 @@
 //! One effect for one idempotency key.
 
 use crate::harness::{Harness, Reply, one_item, request};
+use order_service::adapters::observe::storage_upkeep::{Retention, StorageUpkeep};
 use order_service::core::domain::unavailable::{Cause, NoAnswer, Unknown};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 async fn place(harness: &Harness, key: &str, body: &Value) -> Reply {
     harness.post_with("/v1/orders", body, &[("idempotency-key", key)]).await
@@ -136,6 +138,29 @@ async fn a_refund_is_made_once_for_its_key() {
 
     let order = harness.get(&format!("/v1/orders/{id}")).await.json;
     assert_eq!(order["payment"]["refunded"]["amount"], 5_000);
+}
+
+#[tokio::test]
+async fn a_refunds_key_outlives_the_day_for_which_requests_are_kept() {
+    let harness = Harness::open();
+    let id = harness.paid_order().await;
+    let path = format!("/v1/orders/{id}/refund");
+    let part = json!({"amount": {"amount": 5_000, "currency": "RUB"}});
+    let refund = async |body: &Value| {
+        let kept = Duration::from_secs(86_400);
+        let forget = Retention { tasks: kept, keys: Duration::ZERO, callbacks: kept, audit: kept };
+        harness.store.prune(&forget).await.unwrap();
+        harness.post_with(&path, body, &[("idempotency-key", "r-1")]).await
+    };
+    let first = refund(&part).await;
+    assert_eq!((first.status.as_u16(), first.header("idempotency-replayed")), (200, ""));
+    for body in [&part, &json!({})] {
+        let again = refund(body).await;
+        assert_eq!((again.status.as_u16(), again.header("idempotency-replayed")), (200, "true"));
+        assert_eq!(again.json["payment"]["refunded"]["amount"], 5_000);
+    }
+    let other = refund(&json!({"amount": {"amount": 5_001, "currency": "RUB"}})).await;
+    assert_eq!((other.status.as_u16(), other.code()), (422, "idempotency_key_reused"));
 }
 
 #[tokio::test]

@@ -2,7 +2,6 @@
 
 use crate::harness::{Harness, Reply};
 use order_service::core::domain::ids::OrderId;
-use order_service::core::domain::money::Money;
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
@@ -33,12 +32,13 @@ impl Harness {
     }
 
     /// The provider knows a registration that the database does not.
-    fn forgotten(&self, provider: Provider, number: &ProviderNumber) {
-        let amount = Money::rub(39_800).unwrap();
+    async fn forgotten(&self, id: &str, provider: Provider) -> ProviderNumber {
+        let (number, amount) = (number(id, 1), self.aggregate(id).await.order.total);
         let order = RegisterOrder { number: number.clone(), amount, return_url: String::new() };
         let call = Call::new(Deadline::after(Duration::from_secs(1)), None);
         let fake = self.providers.iter().find(|fake| fake.provider == provider).unwrap();
         fake.registered.lock().unwrap().push((order, call));
+        number
     }
 }
 
@@ -111,8 +111,7 @@ async fn a_signed_callback_about_a_number_of_nobody_is_kept_once() {
 async fn a_payment_that_the_database_forgot_is_found_by_its_callback() {
     let harness = Harness::open();
     let id = harness.order().await;
-    let number = number(&id, 1);
-    harness.forgotten(Provider::Sber, &number);
+    let number = harness.forgotten(&id, Provider::Sber).await;
     assert_eq!(harness.call_back(Provider::Sber, &format!("number={number}")).await.status, 200);
     let confirmed = harness.confirm(&id).await;
     assert_eq!(confirmed.status, 202, "nobody registers it again meanwhile");
@@ -127,8 +126,7 @@ async fn a_forgotten_payment_beside_another_registration_is_given_back_by_a_pers
     let harness = Harness::open();
     let id = harness.order().await;
     assert_eq!(harness.confirm(&id).await.status, 200);
-    let number = number(&id, 1);
-    harness.forgotten(Provider::OdnaKassa, &number);
+    let number = harness.forgotten(&id, Provider::OdnaKassa).await;
     let told = harness.call_back(Provider::OdnaKassa, &format!("number={number}&event=e-1")).await;
     assert_eq!(told.status, 200);
     harness.work().await;

@@ -8,7 +8,7 @@ use super::faults::Fault;
 use super::instance::Life;
 use super::mutants::Mutation;
 use super::world::World;
-use order_service::adapters::observe::storage_upkeep::{StorageUpkeep, TaskStat};
+use order_service::adapters::observe::storage_upkeep::{Retention, StorageUpkeep, TaskStat};
 use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
 use order_service::core::domain::order::Order;
@@ -28,7 +28,6 @@ use order_service::core::ports::task_queue::{
 };
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tokio::time::sleep;
 
 #[derive(Debug)]
@@ -294,9 +293,9 @@ impl StorageUpkeep for SimStore {
         self.inner().task_stats().await
     }
 
-    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
+    async fn prune(&self, retention: &Retention) -> Result<u64, StorageError> {
         self.reach().await?;
-        self.inner().prune(tasks, keys).await
+        self.inner().prune(retention).await
     }
 
     async fn ping(&self) -> Result<(), StorageError> {

@@ -1,7 +1,7 @@
 //! What is kept beside the orders: outcomes of keys, callbacks, audit; and for how long.
 
-use crate::world::{World, order, registration};
-use order_service::adapters::observe::storage_upkeep::AuditQuery;
+use crate::world::{World, kept_for, order, registration};
+use order_service::adapters::observe::storage_upkeep::{AuditQuery, Retention};
 use order_service::core::domain::ids::{OrderId, ProductId, TaskId};
 use order_service::core::domain::order::{OrderInvalid, OrderStatus};
 use order_service::core::domain::provider::{Provider, ProviderNumber};
@@ -215,7 +215,7 @@ pub async fn a_review_that_a_person_closed_leaves_the_list(world: World) {
     assert_eq!(view.task.settled.map(|(by, _)| by).as_deref(), Some("anna"));
 }
 
-pub async fn old_tasks_and_keys_are_pruned(world: World) {
+pub async fn what_is_older_than_it_is_kept_goes(world: World) {
     let states = [TaskState::Succeeded, TaskState::Review, TaskState::Queued];
     let mut tasks = Vec::new();
     for state in states {
@@ -229,16 +229,48 @@ pub async fn old_tasks_and_keys_are_pruned(world: World) {
     let young = world.queued(None).await;
     world.change(young.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
     world.store.keep(refund_request("young"), refused).await.unwrap();
-    assert_eq!(world.store.prune(DAY, DAY).await, Ok(0), "not older than a day");
+    let day = kept_for(DAY);
+    assert_eq!(world.store.prune(&day).await, Ok(0), "not older than a day");
     world.turn(Duration::from_micros(1));
-    assert_eq!(world.store.prune(DAY, DAY).await, Ok(2));
-    assert_eq!(world.store.prune(DAY, DAY).await, Ok(0));
+    assert_eq!(world.store.prune(&day).await, Ok(2));
+    assert_eq!(world.store.prune(&day).await, Ok(0));
     assert_eq!(world.store.find(&refund_request("old").key).await, Ok(None));
     assert!(world.store.find(&refund_request("young").key).await.unwrap().is_some());
     for (id, kept) in [(tasks[0], false), (tasks[1], true), (tasks[2], true), (young.id, true)] {
         let found = world.store.task(id, &Scope::Anyone).await.unwrap();
         assert_eq!(found.is_some(), kept);
     }
+}
+
+pub async fn each_is_kept_for_its_own_time(world: World) {
+    let task = world.queued(None).await;
+    let deed = |settles| AuditEntry {
+        action: "task.cancel".into(),
+        task_id: Some(task.id),
+        reason: "asked".into(),
+        by: "anna".into(),
+        settles,
+    };
+    world.change(task.order_id, |d, _| d.tasks[0].state = TaskState::Review).await.unwrap();
+    let writes = SideWrites { audit: Some(deed(false)), ..SideWrites::default() };
+    cancel(&world, task.order_id, writes).await.unwrap();
+    world.store.keep_unknown_callback(callback(None)).await.unwrap();
+    world.turn(DAY);
+    world.store.keep_unknown_callback(callback(None)).await.unwrap();
+    world.turn(Duration::from_micros(1));
+    let week = kept_for(7 * DAY);
+    let gone = async |retention: Retention| world.store.prune(&retention).await.unwrap();
+    assert_eq!(gone(week).await, 0);
+    assert_eq!(gone(Retention { callbacks: DAY, ..week }).await, 1, "since it first came");
+    assert_eq!(gone(Retention { callbacks: DAY, ..week }).await, 0);
+    assert_eq!(gone(Retention { audit: DAY, ..week }).await, 1);
+    let all = AuditQuery { limit: 10, ..AuditQuery::default() };
+    assert_eq!(world.store.audit(&all).await, Ok(vec![]));
+    assert_eq!(gone(Retention { tasks: DAY, ..week }).await, 0, "it waits for a person");
+    let writes = SideWrites { audit: Some(deed(true)), ..SideWrites::default() };
+    cancel(&world, task.order_id, writes).await.unwrap();
+    world.turn(2 * DAY);
+    assert_eq!(gone(Retention { tasks: DAY, ..week }).await, 1, "a person has closed it");
 }
 
 pub async fn a_healthy_store_answers_a_ping(world: World) {

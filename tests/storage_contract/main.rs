@@ -119,7 +119,8 @@ contract! {
         the_time_is_the_databases,
         what_an_operator_did_is_committed_with_it,
         a_review_that_a_person_closed_leaves_the_list,
-        old_tasks_and_keys_are_pruned,
+        what_is_older_than_it_is_kept_goes,
+        each_is_kept_for_its_own_time,
         a_healthy_store_answers_a_ping,
         its_connections_are_counted,
     }

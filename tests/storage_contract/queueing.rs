@@ -1,6 +1,6 @@
 //! The bounded queue of payments that nobody could take.
 
-use crate::world::{START, World, claim, lease, task};
+use crate::world::{START, World, claim, kept_for, lease, task};
 use order_service::core::domain::ids::{InstanceId, OrderId};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::{Reason, Task, TaskKind, TaskState};
@@ -92,7 +92,7 @@ pub async fn the_length_of_the_queue_is_true_after_anything(world: World) {
             1 => drop(world.store.release_leases(&InstanceId::new("i")).await.unwrap()),
             2 => {
                 world.turn(Duration::from_secs(60));
-                world.store.prune(Duration::from_secs(300), Duration::ZERO).await.unwrap();
+                world.store.prune(&kept_for(Duration::from_secs(300))).await.unwrap();
             }
             _ => move_task(&world, order, reason.flatten()).await,
         }

@@ -1,6 +1,6 @@
 //! Refunds: rows of their own, kept with their order for ever.
 
-use crate::world::{START, World, refund, registration, task, with_state};
+use crate::world::{START, World, kept_for, refund, registration, task, with_state};
 use order_service::core::domain::ids::{OrderId, TaskId};
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::Provider;
@@ -115,6 +115,6 @@ pub async fn a_refund_outlives_its_task(world: World) {
         .unwrap();
     world.change(id, |d, _| d.tasks[0].state = TaskState::Succeeded).await.unwrap();
     world.turn(LATER);
-    assert_eq!(world.store.prune(Duration::ZERO, Duration::ZERO).await, Ok(1));
+    assert_eq!(world.store.prune(&kept_for(Duration::ZERO)).await, Ok(1));
     assert_eq!(world.aggregate(id).await.refunds, [kept]);
 }

@@ -1,5 +1,6 @@
 //! A store of each sort, a clock that the test turns, and things to put into the store.
 
+use order_service::adapters::observe::storage_upkeep::Retention;
 use order_service::adapters::outbound::storage::{MemoryStore, Settings, Store, connect, migrate};
 use order_service::core::domain::ids::{
     CustomerId, InstanceId, LeaseToken, OrderId, ProductId, TaskId,
@@ -163,6 +164,11 @@ async fn on_server(server: &str, sql: String) {
     let mut connection = PgConnection::connect(server).await.unwrap();
     connection.execute(AssertSqlSafe(sql)).await.unwrap();
     connection.close().await.unwrap();
+}
+
+/// Everything is kept so long.
+pub const fn kept_for(age: Duration) -> Retention {
+    Retention { tasks: age, keys: age, callbacks: age, audit: age }
 }
 
 /// A request to place with this key.

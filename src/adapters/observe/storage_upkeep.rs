@@ -14,9 +14,9 @@ pub trait StorageUpkeep: Send + Sync + fmt::Debug {
     /// For the gauges.
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError>;
 
-    /// Removes finished tasks older than `tasks` and idempotency keys older than `keys`, a small
-    /// batch at a time. Returns how many rows went.
-    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError>;
+    /// Removes what is older than it is kept, a small batch of each at a time. What waits for a person
+    /// stays. Returns how many rows went.
+    async fn prune(&self, retention: &Retention) -> Result<u64, StorageError>;
 
     /// Whether a transaction could begin now.
     async fn ping(&self) -> Result<(), StorageError>;
@@ -25,6 +25,19 @@ pub trait StorageUpkeep: Send + Sync + fmt::Debug {
     fn connections(&self) -> Connections {
         Connections::default()
     }
+}
+
+/// How long what grows is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// From the end of a task.
+    pub tasks: Duration,
+    /// Of idempotency keys, since their request.
+    pub keys: Duration,
+    /// Since they first came.
+    pub callbacks: Duration,
+    /// Of what operators did.
+    pub audit: Duration,
 }
 
 /// What operators did by hand, for those who ask who did what, when and why.

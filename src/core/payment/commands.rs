@@ -11,7 +11,7 @@ use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::Next;
 use crate::core::payment::effect::{CallKind, ProviderCall};
-use crate::core::payment::refund::{Refund, RefundKey, RefundOrigin};
+use crate::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
 use crate::core::payment::registration::{LAST_SEQUENCE, RegistrationState};
 use crate::core::payment::task::{Lease, Reason, Task, TaskKind, TaskState};
 use std::time::Duration;
@@ -71,6 +71,13 @@ pub struct RefundCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefundDecision {
     Call(ProviderCall),
+    /// The client's key names a refund of the order, of which this is a repeat.
+    Known {
+        task: TaskId,
+        state: RefundState,
+    },
+    /// The client's key names a refund of another sum.
+    KeyReused,
     /// Another refund of the order is under way, in doubt, or before a person.
     InProgress,
     /// More than is left to give back.
@@ -236,10 +243,14 @@ impl OrderAggregate {
         command: &RefundCommand,
         context: &DecisionContext,
     ) -> RefundDecision {
+        let decided_before = self.own_task(context).is_some();
+        if let Some(known) = self.known_refund(command).filter(|_| !decided_before) {
+            return known;
+        }
         let Some(paid) = self.paid_registration().cloned() else {
             return RefundDecision::Refused(self.order.status);
         };
-        if self.own_task(context).is_some() {
+        if decided_before {
             return RefundDecision::Call(ProviderCall::query(&paid, context.now));
         }
         // One that waits for a person about other money does not stand in the way.
@@ -260,10 +271,7 @@ impl OrderAggregate {
         let order = self.order.id;
         let key = command.client_key.as_ref();
         let key = key.map(|key| RefundKey::of_client(order, key));
-        // A key that was used before names a refund that is over: this one gets another.
-        let key = key
-            .filter(|key| self.refund(key).is_none())
-            .unwrap_or_else(|| RefundKey::of_task(order, context.task));
+        let key = key.unwrap_or_else(|| RefundKey::of_task(order, context.task));
         let about = (paid.provider, paid.sequence);
         let mut task = self.leased_task(context, TaskKind::RefundPayment);
         task.result = Some(about);
@@ -273,6 +281,19 @@ impl OrderAggregate {
         self.refunds.push(Refund::planned(key, about, amount, origin, task.id, context.now));
         self.tasks.push(task);
         RefundDecision::Call(ProviderCall::query(&paid, context.now))
+    }
+
+    /// The refund that the client's key stands for. Its row remembers that for ever, when the request
+    /// itself is long forgotten: one key gives money back once.
+    fn known_refund(&self, command: &RefundCommand) -> Option<RefundDecision> {
+        let key = RefundKey::of_client(self.order.id, command.client_key.as_ref()?);
+        let refund = self.refund(&key)?;
+        let same = command.amount.is_none_or(|amount| amount == refund.amount);
+        let task = refund.task.filter(|_| same);
+        Some(task.map_or(RefundDecision::KeyReused, |task| RefundDecision::Known {
+            task,
+            state: refund.state,
+        }))
     }
 
     /// A new task whose lease the asking request holds.

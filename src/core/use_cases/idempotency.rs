@@ -89,8 +89,13 @@ impl Idempotency {
         if record.fingerprint != request.fingerprint {
             return Err(self.reused());
         }
-        self.record(IdempotencyResult::Replayed);
+        self.replayed();
         Ok(record.outcome)
+    }
+
+    /// A repeat has the first request's answer.
+    pub fn replayed(&self) {
+        self.record(IdempotencyResult::Replayed);
     }
 
     /// Keeps a refusal that no transaction could keep, for there was nothing to change. Answers what the
@@ -130,7 +135,8 @@ impl Idempotency {
         }
     }
 
-    fn reused(&self) -> IdempotencyError {
+    /// The key stands for another request.
+    pub fn reused(&self) -> IdempotencyError {
         self.record(IdempotencyResult::Mismatch);
         IdempotencyError::KeyReused
     }

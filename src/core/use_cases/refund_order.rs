@@ -9,6 +9,7 @@ use crate::core::engine::{Engine, LOOK_AGAIN};
 use crate::core::payment::commands::{RefundCommand, RefundDecision};
 use crate::core::payment::context::RunHistory;
 use crate::core::payment::effect::ProviderCall;
+use crate::core::payment::refund::RefundState;
 use crate::core::payment::task::TaskState;
 use crate::core::ports::call::Call;
 use crate::core::ports::idempotency::{IdempotentRequest, KeptOutcome, Refusal};
@@ -84,7 +85,7 @@ impl RefundOrder {
     ))]
     pub async fn run(&self, request: RefundRequest) -> Result<Answer<Refunding>, RefundError> {
         let Some(idempotent) = request.idempotency.clone() else {
-            return self.refund(request).await.map(Answer::First);
+            return self.refund(request).await;
         };
         let scope = request.scope.clone();
         let _in_flight = match self.idempotency.begin(&idempotent).await? {
@@ -92,14 +93,25 @@ impl RefundOrder {
             Begun::Repeat(outcome) => return self.replay(outcome, &scope).await,
         };
         let answer = self.refund(request).await;
-        if answer.as_ref().err().is_none_or(RefundError::is_final) {
-            self.idempotency.served();
-            return answer.map(Answer::First);
+        match &answer {
+            Ok(Answer::Replayed(_)) | Err(RefundError::Replayed(_)) => {
+                self.idempotency.replayed();
+                return answer;
+            }
+            Ok(Answer::First(_)) => {
+                self.idempotency.served();
+                return answer;
+            }
+            Err(error) if error.is_final() => {
+                self.idempotency.served();
+                return answer;
+            }
+            Err(_) => {}
         }
         // Another instance may have been quicker with the same key.
         match self.idempotency.look(&idempotent).await? {
             Some(outcome) => self.replay(outcome, &scope).await,
-            None => answer.map(Answer::First),
+            None => answer,
         }
     }
 
@@ -127,10 +139,13 @@ impl RefundOrder {
         }
     }
 
-    async fn refund(&self, request: RefundRequest) -> Result<Refunding, RefundError> {
+    async fn refund(&self, request: RefundRequest) -> Result<Answer<Refunding>, RefundError> {
         let task = self.engine.new_task();
         let (order_id, call) = (request.order_id, request.call.clone());
-        let first = self.accept(request, task).await?;
+        let first = match self.accept(request, task).await? {
+            Accepted::Call(call) => call,
+            Accepted::Known { task, state } => return known(task, state),
+        };
         let patience = self.engine.policy.sync_wait.min(call.deadline.remaining());
         let run = Run {
             order_id,
@@ -142,16 +157,15 @@ impl RefundOrder {
             client: None,
         };
         match self.engine.start(run).wait(patience).await {
-            Some(result) => answer(result?, task.id),
-            None => Ok(Refunding::Queued { task_id: task.id, retry_after: LOOK_AGAIN }),
+            Some(result) => answer(result?, task.id).map(Answer::First),
+            None => {
+                let (task_id, retry_after) = (task.id, LOOK_AGAIN);
+                Ok(Answer::First(Refunding::Queued { task_id, retry_after }))
+            }
         }
     }
 
-    async fn accept(
-        &self,
-        request: RefundRequest,
-        task: NewTask,
-    ) -> Result<ProviderCall, RefundError> {
+    async fn accept(&self, request: RefundRequest, task: NewTask) -> Result<Accepted, RefundError> {
         let RefundRequest { order_id, scope, amount, idempotency, call } = request;
         let command = RefundCommand {
             amount,
@@ -168,10 +182,38 @@ impl RefundOrder {
             .await?
             .ok_or(RefundError::NotFound)?;
         match commanded.answer {
-            RefundDecision::Call(call) => Ok(call),
+            RefundDecision::Call(call) => Ok(Accepted::Call(call)),
+            RefundDecision::Known { task, state } => Ok(Accepted::Known { task, state }),
+            RefundDecision::KeyReused => Err(self.idempotency.reused().into()),
             RefundDecision::InProgress => Err(RefundError::InProgress),
             RefundDecision::Exceeds => Err(RefundError::Exceeds),
             RefundDecision::Refused(status) => Err(RefundError::NotRefundable(status)),
+        }
+    }
+}
+
+enum Accepted {
+    Call(ProviderCall),
+    /// By the refund's own row: its request's outcome is kept for a day only.
+    Known {
+        task: TaskId,
+        state: RefundState,
+    },
+}
+
+/// The answer to a repeat of a request that is forgotten, by what became of its refund.
+fn known(task_id: TaskId, state: RefundState) -> Result<Answer<Refunding>, RefundError> {
+    match state {
+        RefundState::Done => Ok(Answer::Replayed(Refunding::Done)),
+        RefundState::Refused | RefundState::Expired => {
+            Err(RefundError::Replayed(Refusal::RefundRejected))
+        }
+        RefundState::Planned
+        | RefundState::Sent
+        | RefundState::InDoubt
+        | RefundState::Review
+        | RefundState::Cancelled => {
+            Ok(Answer::Replayed(Refunding::Queued { task_id, retry_after: LOOK_AGAIN }))
         }
     }
 }
@@ -182,7 +224,9 @@ impl RefundOrder {
 const fn kept_outcome(asked: &RefundDecision, task: TaskId) -> Option<KeptOutcome> {
     match asked {
         RefundDecision::Call(_) => Some(KeptOutcome::Refunding(task)),
-        RefundDecision::InProgress => None,
+        RefundDecision::InProgress | RefundDecision::Known { .. } | RefundDecision::KeyReused => {
+            None
+        }
         RefundDecision::Exceeds => Some(KeptOutcome::Refused(Refusal::RefundExceeds)),
         RefundDecision::Refused(status) => {
             Some(KeptOutcome::Refused(Refusal::NotRefundable(*status)))

@@ -1,7 +1,8 @@
 //! A store that fails as a test tells it to.
 
 use order_service::adapters::observe::storage_upkeep::{
-    AuditLog, AuditQuery, AuditRecord, CallbackRecord, OrderRecords, StorageUpkeep, TaskStat,
+    AuditLog, AuditQuery, AuditRecord, CallbackRecord, OrderRecords, Retention, StorageUpkeep,
+    TaskStat,
 };
 use order_service::adapters::outbound::storage::MemoryStore;
 use order_service::core::domain::ids::{InstanceId, OrderId, TaskId};
@@ -23,7 +24,6 @@ use order_service::core::ports::task_queue::{
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 /// The store in memory, until it is told to be down.
 #[derive(Debug)]
@@ -173,8 +173,8 @@ impl StorageUpkeep for FlakyStore {
         self.store.task_stats().await
     }
 
-    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
-        self.store.prune(tasks, keys).await
+    async fn prune(&self, retention: &Retention) -> Result<u64, StorageError> {
+        self.store.prune(retention).await
     }
 
     async fn ping(&self) -> Result<(), StorageError> {

@@ -4,8 +4,8 @@
 use super::db_operations::{collection_of, word_of};
 use super::series::Metrics;
 use crate::adapters::observe::storage_upkeep::{
-    AuditLog, AuditQuery, AuditRecord, CallbackRecord, Connections, OrderRecords, StorageUpkeep,
-    TaskStat,
+    AuditLog, AuditQuery, AuditRecord, CallbackRecord, Connections, OrderRecords, Retention,
+    StorageUpkeep, TaskStat,
 };
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
@@ -24,7 +24,6 @@ use crate::core::ports::task_queue::{
     ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView, Wakeup,
 };
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
@@ -178,8 +177,8 @@ impl<S: StorageUpkeep + ?Sized> StorageUpkeep for MeteredStore<S> {
         self.timed("task_stats", self.store.task_stats()).await
     }
 
-    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
-        self.timed("prune", self.store.prune(tasks, keys)).await
+    async fn prune(&self, retention: &Retention) -> Result<u64, StorageError> {
+        self.timed("prune", self.store.prune(retention)).await
     }
 
     async fn ping(&self) -> Result<(), StorageError> {

@@ -1,7 +1,7 @@
 //! Leases, gauges and pruning of the memory store: what walks over all tasks.
 
 use super::state::State;
-use crate::adapters::observe::storage_upkeep::TaskStat;
+use crate::adapters::observe::storage_upkeep::{Retention, TaskStat};
 use crate::adapters::outbound::storage::PRUNE_BATCH;
 use crate::core::domain::ids::{InstanceId, TaskId};
 use crate::core::domain::timestamp::Timestamp;
@@ -97,18 +97,24 @@ impl State {
         stats
     }
 
-    pub fn prune(&mut self, tasks: Timestamp, keys: Timestamp) -> u64 {
+    pub fn prune(&mut self, retention: &Retention, now: Timestamp) -> u64 {
+        let tasks = now - retention.tasks;
+        let settled = |task: &Task| task.settled.as_ref().is_some_and(|(_, at)| *at < tasks);
         let old = |task: &&Task| {
-            task.state.is_final() && task.state != TaskState::Review && task.updated_at < tasks
+            let over = task.state != TaskState::Review || settled(task);
+            task.state.is_final() && over && task.updated_at < tasks
         };
         let gone: Vec<TaskId> =
             self.tasks.values().filter(old).map(|task| task.id).take(PRUNE_BATCH.into()).collect();
         for id in &gone {
             self.tasks.remove(id);
         }
-        let before = self.records.len();
-        self.records.retain(|_, (_, kept_at)| *kept_at >= keys);
-        u64::try_from(gone.len() + before - self.records.len()).unwrap_or(u64::MAX)
+        let size = |state: &Self| state.records.len() + state.inbox.len() + state.deeds.len();
+        let before = size(self);
+        self.records.retain(|_, (_, kept_at)| *kept_at >= now - retention.keys);
+        self.inbox.retain(|(at, _)| *at >= now - retention.callbacks);
+        self.deeds.retain(|(_, at, _)| *at >= now - retention.audit);
+        u64::try_from(gone.len() + before - size(self)).unwrap_or(u64::MAX)
     }
 }
 

@@ -7,7 +7,8 @@ mod state;
 
 use super::wakeups::{WakeupSet, Wakeups};
 use crate::adapters::observe::storage_upkeep::{
-    AuditLog, AuditQuery, AuditRecord, CallbackRecord, OrderRecords, StorageUpkeep, TaskStat,
+    AuditLog, AuditQuery, AuditRecord, CallbackRecord, OrderRecords, Retention, StorageUpkeep,
+    TaskStat,
 };
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
@@ -28,7 +29,6 @@ use crate::core::ports::task_queue::{
 };
 use state::State;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 #[derive(Debug)]
 pub struct MemoryStore {
@@ -166,9 +166,8 @@ impl StorageUpkeep for MemoryStore {
         Ok(self.state().task_stats(self.clock.now()))
     }
 
-    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
-        let now = self.clock.now();
-        Ok(self.state().prune(now - tasks, now - keys))
+    async fn prune(&self, retention: &Retention) -> Result<u64, StorageError> {
+        Ok(self.state().prune(retention, self.clock.now()))
     }
 
     async fn ping(&self) -> Result<(), StorageError> {

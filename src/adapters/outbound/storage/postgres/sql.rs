@@ -347,8 +347,9 @@ pub const STATS: &str = concat!(
 pub const PRUNE_TASKS: &str = concat!(
     "DELETE FROM tasks WHERE id IN (SELECT id FROM tasks, (SELECT ",
     now!("$1"),
-    " - $2 AS oldest OFFSET 0) AS clock WHERE state IN ('succeeded', 'failed', 'cancelled') \
-     AND created_at < oldest AND updated_at < oldest LIMIT $3 FOR UPDATE OF tasks SKIP LOCKED)"
+    " - $2 AS oldest OFFSET 0) AS clock WHERE state IN ('succeeded', 'failed', 'cancelled', 'review') \
+     AND created_at < oldest AND updated_at < oldest AND (state <> 'review' OR settled_at < oldest) \
+     LIMIT $3 FOR UPDATE OF tasks SKIP LOCKED)"
 );
 
 /// `$1` a test's now, `$2` age, `$3` how many.
@@ -358,6 +359,28 @@ pub const PRUNE_KEYS: &str = concat!(
     " - $2 AS oldest OFFSET 0) AS clock WHERE k.created_at < oldest LIMIT $3 \
      FOR UPDATE OF k SKIP LOCKED)"
 );
+
+/// `$1` a test's now, `$2` age, `$3` how many.
+macro_rules! prune_oldest {
+    ($table:literal, $at:literal) => {
+        concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE id IN (SELECT r.id FROM ",
+            $table,
+            " r, (SELECT ",
+            now!("$1"),
+            " - $2 AS oldest OFFSET 0) AS clock WHERE r.",
+            $at,
+            " < oldest ORDER BY r.",
+            $at,
+            " LIMIT $3 FOR UPDATE OF r SKIP LOCKED)"
+        )
+    };
+}
+
+pub const PRUNE_CALLBACKS: &str = prune_oldest!("callbacks", "received_at");
+pub const PRUNE_AUDIT: &str = prune_oldest!("audit", "at");
 
 /// A standby answers, too, but no transaction of ours could begin there.
 pub const PING: &str = "SELECT (NOT pg_is_in_recovery())::text";

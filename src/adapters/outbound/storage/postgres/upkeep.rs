@@ -3,14 +3,13 @@
 use super::session::{AttemptError, Tx, Work};
 use super::{PgStore, bind, micros, sql};
 use crate::adapters::observe::storage_upkeep::{
-    AuditLog, AuditQuery, AuditRecord, Connections, StorageUpkeep, TaskStat,
+    AuditLog, AuditQuery, AuditRecord, Connections, Retention, StorageUpkeep, TaskStat,
 };
 use crate::adapters::outbound::storage::PRUNE_BATCH;
 use crate::adapters::outbound::storage::rows::{AuditRow, TaskStatRow, read_all};
 use crate::core::ports::storage_error::StorageError;
 use sqlx::SqlSafeStr;
 use sqlx::postgres::PgArguments;
-use std::time::Duration;
 
 #[async_trait::async_trait]
 impl StorageUpkeep for PgStore {
@@ -22,8 +21,8 @@ impl StorageUpkeep for PgStore {
         Ok(rows.into_iter().filter_map(TaskStatRow::restore).collect())
     }
 
-    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
-        self.run(Prune { tasks, keys }).await
+    async fn prune(&self, retention: &Retention) -> Result<u64, StorageError> {
+        self.run(Prune(*retention)).await
     }
 
     async fn ping(&self) -> Result<(), StorageError> {
@@ -50,10 +49,7 @@ impl AuditLog for PgStore {
 }
 
 /// Removes what is older.
-struct Prune {
-    tasks: Duration,
-    keys: Duration,
-}
+struct Prune(Retention);
 
 #[async_trait::async_trait]
 impl Work for Prune {
@@ -62,7 +58,13 @@ impl Work for Prune {
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, AttemptError> {
         let mut gone = 0;
-        for (sql, age) in [(sql::PRUNE_TASKS, self.tasks), (sql::PRUNE_KEYS, self.keys)] {
+        let Retention { tasks, keys, callbacks, audit } = self.0;
+        for (sql, age) in [
+            (sql::PRUNE_TASKS, tasks),
+            (sql::PRUNE_KEYS, keys),
+            (sql::PRUNE_CALLBACKS, callbacks),
+            (sql::PRUNE_AUDIT, audit),
+        ] {
             gone += sqlx::query(sql)
                 .bind(tx.now)
                 .bind(micros(age))

@@ -276,11 +276,17 @@ pub const STATS: &str = concat!(
 
 /// `$1` the moment before which they finished, `$2` how many. What waits for a person stays.
 pub const PRUNE_TASKS: &str = "DELETE FROM tasks WHERE id IN (SELECT id FROM tasks \
-    WHERE state IN ('succeeded', 'failed', 'cancelled') AND created_at < $1 AND updated_at < $1 \
-    LIMIT $2)";
+    WHERE state IN ('succeeded', 'failed', 'cancelled', 'review') AND created_at < $1 \
+    AND updated_at < $1 AND (state <> 'review' OR settled_at < $1) LIMIT $2)";
 
 pub const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys WHERE rowid IN \
     (SELECT rowid FROM idempotency_keys WHERE created_at < $1 LIMIT $2)";
+
+pub const PRUNE_CALLBACKS: &str = "DELETE FROM callbacks WHERE id IN \
+    (SELECT id FROM callbacks WHERE received_at < $1 ORDER BY received_at LIMIT $2)";
+
+pub const PRUNE_AUDIT: &str = "DELETE FROM audit WHERE id IN \
+    (SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2)";
 
 #[cfg(test)]
 mod tests {

@@ -3,12 +3,11 @@
 use super::writer::{Tx, Work, WriteError};
 use super::{SqliteStore, blob, sql};
 use crate::adapters::observe::storage_upkeep::{
-    AuditLog, AuditQuery, AuditRecord, Connections, StorageUpkeep, TaskStat,
+    AuditLog, AuditQuery, AuditRecord, Connections, Retention, StorageUpkeep, TaskStat,
 };
 use crate::adapters::outbound::storage::PRUNE_BATCH;
 use crate::adapters::outbound::storage::rows::{AuditRow, TaskStatRow, read_all};
 use crate::core::ports::storage_error::StorageError;
-use std::time::Duration;
 
 #[async_trait::async_trait]
 impl StorageUpkeep for SqliteStore {
@@ -19,8 +18,8 @@ impl StorageUpkeep for SqliteStore {
         Ok(rows.into_iter().filter_map(TaskStatRow::restore).collect())
     }
 
-    async fn prune(&self, tasks: Duration, keys: Duration) -> Result<u64, StorageError> {
-        self.write(Prune { tasks, keys }).await
+    async fn prune(&self, retention: &Retention) -> Result<u64, StorageError> {
+        self.write(Prune(*retention)).await
     }
 
     async fn ping(&self) -> Result<(), StorageError> {
@@ -48,10 +47,7 @@ impl AuditLog for SqliteStore {
 }
 
 /// Removes what is older.
-struct Prune {
-    tasks: Duration,
-    keys: Duration,
-}
+struct Prune(Retention);
 
 #[async_trait::async_trait]
 impl Work for Prune {
@@ -59,7 +55,13 @@ impl Work for Prune {
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, WriteError> {
         let mut gone = 0;
-        for (sql, age) in [(sql::PRUNE_TASKS, self.tasks), (sql::PRUNE_KEYS, self.keys)] {
+        let Retention { tasks, keys, callbacks, audit } = self.0;
+        for (sql, age) in [
+            (sql::PRUNE_TASKS, tasks),
+            (sql::PRUNE_KEYS, keys),
+            (sql::PRUNE_CALLBACKS, callbacks),
+            (sql::PRUNE_AUDIT, audit),
+        ] {
             gone += sqlx::query(sql)
                 .bind((tx.now - age).micros())
                 .bind(PRUNE_BATCH)
