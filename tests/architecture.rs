@@ -52,7 +52,7 @@ const HOUSE: &[Room] = &[
     room("adapters::outbound::remote_cache", &[], &["fastrand", "redis", "tokio::spawn", "tokio::time", "tracing"]),
     room("adapters::outbound::catalog", CACHED_VENDOR, CACHED_VENDOR_CRATES),
     room("adapters::outbound::recommendations", VENDOR, VENDOR_CRATES),
-    room("adapters::outbound::storage", &["core::domain", "core::payment", "core::ports", "adapters::observe::storage_upkeep"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
+    room("adapters::outbound::storage", &["core::domain", "core::payment", "core::ports", "adapters::observe::adapter_events", "adapters::observe::storage_upkeep"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
     room("adapters::observe::metrics", &["core::domain", "core::payment", "core::ports", "adapters::observe", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time", "tracing"]),
 
     // the driving side knows the core, and what operators look at; its kit knows no resource,

@@ -122,6 +122,7 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
     let url = config.service.database.url.expose_secret();
     let settings = storage::Settings {
         max_connections: config.service.database.max_connections,
+        events: Arc::clone(&metrics) as Arc<dyn AdapterEvents>,
         ..storage::Settings::default()
     };
     storage::migrate(url).await.context("the database cannot be migrated")?;

@@ -1,5 +1,6 @@
 //! A store of each sort, a clock that the test turns, and things to put into the store.
 
+use order_service::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use order_service::adapters::observe::storage_upkeep::Retention;
 use order_service::adapters::outbound::storage::{MemoryStore, Settings, Store, connect, migrate};
 use order_service::core::domain::ids::{
@@ -23,7 +24,7 @@ use order_service::core::ports::task_queue::ClaimRequest;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use std::any::Any;
 use std::io::Write;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -39,11 +40,30 @@ impl Clock for TestClock {
     }
 }
 
+/// Counts the rows that a list left out.
+#[derive(Debug, Default)]
+pub struct SetAside(AtomicU64);
+
+impl SetAside {
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl AdapterEvents for SetAside {
+    fn tell(&self, event: &AdapterEvent) {
+        assert_eq!(*event, AdapterEvent::RowSetAside);
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
 pub struct World {
     pub store: Arc<dyn Store>,
     /// Where the database is; empty for memory.
     pub url: String,
     clock: Arc<TestClock>,
+    /// Rows that could not be read.
+    pub set_aside: Arc<SetAside>,
     database: Option<String>,
     /// What must live as long as the store: its folder.
     _ground: Box<dyn Any + Send + Sync>,
@@ -53,14 +73,15 @@ impl World {
     pub fn memory() -> Self {
         let clock = clock();
         let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>));
-        Self { store, url: String::new(), clock, database: None, _ground: Box::new(()) }
+        let (url, set_aside) = (String::new(), Arc::default());
+        Self { store, url, clock, set_aside, database: None, _ground: Box::new(()) }
     }
 
     pub async fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", folder.path().join("data/orders.db").display());
-        let (store, clock) = open(&url).await;
-        Self { store, url, clock, database: None, _ground: Box::new(folder) }
+        let (store, clock, set_aside) = open(&url).await;
+        Self { store, url, clock, set_aside, database: None, _ground: Box::new(folder) }
     }
 
     /// A database of its own on the server of `TEST_DATABASE_URL`; `None` and a loud line without one.
@@ -73,8 +94,9 @@ impl World {
         on_server(&server, format!("CREATE DATABASE {name}")).await;
         let (base, _) = server.rsplit_once('/').unwrap();
         let url = format!("{base}/{name}");
-        let (store, clock) = open(&url).await;
-        Some(Self { store, url, clock, database: Some(name), _ground: Box::new(()) })
+        let (store, clock, set_aside) = open(&url).await;
+        let database = Some(name);
+        Some(Self { store, url, clock, set_aside, database, _ground: Box::new(()) })
     }
 
     /// Removes the database, once the world is gone.
@@ -90,7 +112,9 @@ impl World {
     /// Another store on the same database, reached by this URL.
     pub async fn another(&self, url: &str, time_limit: Duration) -> Arc<dyn Store> {
         let clock = Some(Arc::clone(&self.clock) as Arc<dyn Clock>);
-        connect(url, Settings { max_connections: 3, time_limit, clock }).await.unwrap()
+        connect(url, Settings { max_connections: 3, time_limit, clock, ..Settings::default() })
+            .await
+            .unwrap()
     }
 
     pub fn now(&self) -> Timestamp {
@@ -137,15 +161,16 @@ impl World {
     }
 }
 
-async fn open(url: &str) -> (Arc<dyn Store>, Arc<TestClock>) {
-    let clock = clock();
+async fn open(url: &str) -> (Arc<dyn Store>, Arc<TestClock>, Arc<SetAside>) {
+    let (clock, set_aside) = (clock(), Arc::<SetAside>::default());
     migrate(url).await.unwrap();
     let settings = Settings {
         max_connections: 5,
         clock: Some(Arc::clone(&clock) as _),
+        events: Arc::clone(&set_aside) as _,
         ..Settings::default()
     };
-    (connect(url, settings).await.unwrap(), clock)
+    (connect(url, settings).await.unwrap(), clock, set_aside)
 }
 
 fn clock() -> Arc<TestClock> {

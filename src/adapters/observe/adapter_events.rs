@@ -40,6 +40,8 @@ pub enum AdapterEvent {
     NothingCached { system: System },
     /// The provider refuses our address, credentials or account.
     Misconfigured { system: System },
+    /// A row that this version cannot read was left out of a list.
+    RowSetAside,
     /// The workers looked for due tasks.
     TaskPoll,
     /// The keys that tokens are checked with were changed into something that is none.

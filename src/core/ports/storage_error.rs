@@ -13,6 +13,9 @@ pub enum StorageError {
     /// What is stored breaks its own rules.
     #[error("storage holds what it cannot hold: {0}")]
     Corrupt(&'static str),
+    /// A newer version was here and wrote a word that this one does not know.
+    #[error("a row with the word {0:?}, which this version does not know")]
+    UnknownWord(Box<str>),
     /// A newer version was here and left an order at a payment system that this one does not know:
     /// nothing is wrong with it, and nothing can be done with it here.
     #[error("an order at payment system {0:?}, which this version does not know")]

@@ -29,9 +29,11 @@ impl From<StorageError> for Problem {
             StorageError::ForeignExternalId | StorageError::Corrupt(_) => {
                 Self::internal(error.to_string())
             }
-            StorageError::UnknownProvider(_) => Self::new(Code::StorageUnavailable)
-                .with_detail(NEWER_VERSION)
-                .with_cause(error.to_string()),
+            StorageError::UnknownWord(_) | StorageError::UnknownProvider(_) => {
+                Self::new(Code::StorageUnavailable)
+                    .with_detail(NEWER_VERSION)
+                    .with_cause(error.to_string())
+            }
         }
     }
 }

@@ -87,6 +87,7 @@ impl Worker {
                 Ok(Err(
                     error @ (StorageError::ForeignExternalId
                     | StorageError::Corrupt(_)
+                    | StorageError::UnknownWord(_)
                     | StorageError::UnknownProvider(_)),
                 )) => {
                     tracing::error!(%error, "tasks cannot be claimed");

@@ -64,6 +64,7 @@ pub(super) const fn word_of(error: &StorageError) -> &'static str {
         StorageError::Unavailable => "unavailable",
         StorageError::ForeignExternalId => "foreign_external_id",
         StorageError::Corrupt(_) => "corrupt",
+        StorageError::UnknownWord(_) => "unknown_word",
         StorageError::UnknownProvider(_) => "unknown_provider",
     }
 }

@@ -47,6 +47,7 @@ impl AdapterEvents for Metrics {
                 self.calls.misconfigured(system);
                 self.app.error("provider_misconfigured");
             }
+            AdapterEvent::RowSetAside => self.app.error("row_unreadable"),
             AdapterEvent::TaskPoll => self.tasks.polled(),
             AdapterEvent::KeysUnusable => self.app.error("keys_unusable"),
         }

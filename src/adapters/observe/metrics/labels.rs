@@ -180,7 +180,7 @@ pub fn task_endings() -> impl Iterator<Item = &'static str> {
 
 /// Problems that the edge answers or logs, with whose fault each is. The words are those of the
 /// problem's `code`, so that a line in a log, an answer and a series are found by one word.
-pub const APP_ERRORS: [(ErrorType, &str); 35] = [
+pub const APP_ERRORS: [(ErrorType, &str); 36] = [
     (ErrorType::Validation, "invalid_request"),
     (ErrorType::Validation, "unauthenticated"),
     (ErrorType::Validation, "forbidden"),
@@ -214,6 +214,7 @@ pub const APP_ERRORS: [(ErrorType, &str); 35] = [
     (ErrorType::Technical, "storage_unavailable"),
     (ErrorType::Technical, "deadline_exceeded"),
     (ErrorType::Technical, "task_stats_failed"),
+    (ErrorType::Technical, "row_unreadable"),
     (ErrorType::Technical, "keys_unusable"),
     (ErrorType::Unexpected, "internal"),
 ];

@@ -8,6 +8,7 @@ mod filters;
 mod invariants;
 mod pool;
 mod rows;
+mod set_aside;
 mod wakeups;
 
 mod memory;
@@ -21,6 +22,7 @@ pub use migrations::migrate;
 pub use postgres::PgStore;
 pub use sqlite::SqliteStore;
 
+use crate::adapters::observe::adapter_events::{AdapterEvents, Untold};
 use crate::adapters::observe::storage_upkeep::{AuditLog, OrderRecords, StorageUpkeep};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::{Reason, Task, TaskKind, TaskState};
@@ -50,11 +52,18 @@ pub struct Settings {
     pub time_limit: Duration,
     /// A test's clock. Otherwise the database's own, which SQLite borrows from the process.
     pub clock: Option<Arc<dyn Clock>>,
+    /// Who counts the rows that could not be read.
+    pub events: Arc<dyn AdapterEvents>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { max_connections: 10, time_limit: Duration::from_secs(5), clock: None }
+        Self {
+            max_connections: 10,
+            time_limit: Duration::from_secs(5),
+            clock: None,
+            events: Arc::new(Untold),
+        }
     }
 }
 

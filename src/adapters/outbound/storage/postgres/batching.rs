@@ -60,6 +60,7 @@ impl PlacementBatcher {
             Err(
                 StorageError::ForeignExternalId
                 | StorageError::Corrupt(_)
+                | StorageError::UnknownWord(_)
                 | StorageError::UnknownProvider(_),
             ) => self.one_by_one(batch, false).await,
             Err(StorageError::Unavailable) => {

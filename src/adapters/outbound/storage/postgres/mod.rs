@@ -16,6 +16,7 @@ mod upkeep;
 use super::pool::CountedPool;
 use super::wakeups::Wakeups;
 use super::{ConnectError, Settings};
+use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::core::ports::clock::Clock;
 use crate::core::ports::storage_error::StorageError;
 use batching::{PlacementBatcher, QueuedPlacement};
@@ -36,6 +37,7 @@ pub struct PgStore {
     clock: Option<Arc<dyn Clock>>,
     wakeups: Arc<Wakeups>,
     channel: Arc<Channel>,
+    events: Arc<dyn AdapterEvents>,
     /// Ended when the store is dropped.
     _helpers: JoinSet<()>,
 }
@@ -44,7 +46,7 @@ impl PgStore {
     /// # Errors
     /// The server cannot be reached.
     pub async fn connect(url: &str, settings: Settings) -> Result<Self, ConnectError> {
-        let Settings { max_connections, time_limit, clock } = settings;
+        let Settings { max_connections, time_limit, clock, events } = settings;
         let plain = options(url)?;
         let limit = format!("{}ms", time_limit.as_millis());
         let limited = plain.clone().options([
@@ -68,7 +70,7 @@ impl PgStore {
         helpers.spawn(batcher.serve(queue));
         helpers.spawn(listen::announce(Arc::clone(&channel), sessions.clone()));
         helpers.spawn(listen::listen(Arc::clone(&channel), plain));
-        Ok(Self { sessions, placing, clock, wakeups, channel, _helpers: helpers })
+        Ok(Self { sessions, placing, clock, wakeups, channel, events, _helpers: helpers })
     }
 
     fn now(&self) -> Option<i64> {

@@ -8,6 +8,7 @@ use super::{PgStore, bind, bound, sql};
 use crate::adapters::outbound::storage::filters::{OrderFilter, only_customer};
 use crate::adapters::outbound::storage::invariants::READABLE;
 use crate::adapters::outbound::storage::rows::{AggregateRow, clean, read};
+use crate::adapters::outbound::storage::set_aside::read_page;
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
@@ -72,14 +73,7 @@ impl OrderRepository for PgStore {
         query: &OrderQuery,
         scope: &Scope,
     ) -> Result<Vec<OrderAggregate>, StorageError> {
-        let Some(filter) = OrderFilter::new(query, scope) else { return Ok(Vec::new()) };
-        let sql = AssertSqlSafe(filter.sql(sql::SELECT_AGGREGATE, "$4::uuid"));
-        let mut arguments = bound([filter.customer, filter.status.map(str::to_owned)]);
-        bind(&mut arguments, filter.after.map(|(at, _)| at));
-        bind(&mut arguments, filter.after.map(|(_, id)| id.to_string()));
-        bind(&mut arguments, filter.limit);
-        let rows = self.rows(sql.into_sql_str(), arguments).await?;
-        rows.iter().map(|json| read::<AggregateRow>(json)?.restore()).collect()
+        read_page(query, &*self.events, |query| self.order_rows(query, scope)).await
     }
 
     async fn find_order(
@@ -103,6 +97,22 @@ impl OrderRepository for PgStore {
 
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
         self.run(entry).await
+    }
+}
+
+impl PgStore {
+    async fn order_rows(
+        &self,
+        query: OrderQuery,
+        scope: &Scope,
+    ) -> Result<Vec<String>, StorageError> {
+        let Some(filter) = OrderFilter::new(&query, scope) else { return Ok(Vec::new()) };
+        let sql = AssertSqlSafe(filter.sql(sql::SELECT_AGGREGATE, "$4::uuid"));
+        let mut arguments = bound([filter.customer, filter.status.map(str::to_owned)]);
+        bind(&mut arguments, filter.after.map(|(at, _)| at));
+        bind(&mut arguments, filter.after.map(|(_, id)| id.to_string()));
+        bind(&mut arguments, filter.limit);
+        self.rows(sql.into_sql_str(), arguments).await
     }
 }
 

@@ -4,8 +4,9 @@ use super::session::{AttemptError, Tx, Work};
 use super::{PgStore, bind, bound, micros, sql};
 use crate::adapters::outbound::storage::filters::{TaskFilter, only_customer};
 use crate::adapters::outbound::storage::rows::{
-    ClaimedRow, TaskRow, TaskViewRow, lane_word, read, read_all,
+    ClaimedRow, TaskViewRow, lane_word, read, read_all,
 };
+use crate::adapters::outbound::storage::set_aside::read_page;
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
 use crate::core::domain::ids::{InstanceId, TaskId};
 use crate::core::domain::provider::Provider;
@@ -29,15 +30,7 @@ impl TaskQueue for PgStore {
     }
 
     async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
-        let filter = TaskFilter::new(query);
-        let sql = AssertSqlSafe(filter.sql(sql::SELECT_TASK, "$5::uuid"));
-        let mut arguments = bound([filter.state.map(str::to_owned)]);
-        bind(&mut arguments, filter.after.map(|(at, _)| at));
-        bind(&mut arguments, filter.after.map(|(_, id)| id));
-        bind(&mut arguments, filter.limit);
-        bind(&mut arguments, filter.order.map(|id| id.to_string()));
-        let rows = self.rows(sql.into_sql_str(), arguments).await?;
-        rows.iter().map(|json| read::<TaskRow>(json)?.restore()).collect()
+        read_page(query, &*self.events, |query| self.task_rows(query)).await
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
@@ -53,6 +46,19 @@ impl TaskQueue for PgStore {
 
     async fn wakeup(&self, wakeup: Wakeup, seen: u64) -> u64 {
         self.wakeups.wait(wakeup, seen).await
+    }
+}
+
+impl PgStore {
+    async fn task_rows(&self, query: TaskQuery) -> Result<Vec<String>, StorageError> {
+        let filter = TaskFilter::new(&query);
+        let sql = AssertSqlSafe(filter.sql(sql::SELECT_TASK, "$5::uuid"));
+        let mut arguments = bound([filter.state.map(str::to_owned)]);
+        bind(&mut arguments, filter.after.map(|(at, _)| at));
+        bind(&mut arguments, filter.after.map(|(_, id)| id));
+        bind(&mut arguments, filter.limit);
+        bind(&mut arguments, filter.order.map(|id| id.to_string()));
+        self.rows(sql.into_sql_str(), arguments).await
     }
 }
 

@@ -100,12 +100,14 @@ fn provider(word: &str) -> Result<Provider, StorageError> {
     Provider::parse(word).ok_or_else(|| StorageError::UnknownProvider(word.into()))
 }
 
-/// A word that may be absent, but must be known.
-fn known_if<T>(
-    word: Option<&str>,
-    parse: fn(&str) -> Option<T>,
-) -> Result<Option<T>, StorageError> {
-    word.map(|word| known(parse(word))).transpose()
+/// What the word says, unless only a newer version knows it.
+fn word<T>(word: &str, parse: fn(&str) -> Option<T>) -> Result<T, StorageError> {
+    parse(word).ok_or_else(|| StorageError::UnknownWord(word.into()))
+}
+
+/// The same for a word that may be absent.
+fn word_if<T>(told: Option<&str>, parse: fn(&str) -> Option<T>) -> Result<Option<T>, StorageError> {
+    told.map(|told| word(told, parse)).transpose()
 }
 
 fn money(minor: i64, currency: &str) -> Result<Money, StorageError> {

@@ -1,6 +1,6 @@
 //! Rows of `orders`.
 
-use super::{clean, known, money};
+use super::{clean, known, money, word};
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
 use crate::core::domain::order::{Item, Order, OrderStatus};
 use crate::core::domain::timestamp::Timestamp;
@@ -58,7 +58,7 @@ impl OrderRow {
         Ok(Order {
             id: OrderId::from_uuid(self.id),
             customer_id: known(CustomerId::parse(&self.customer_id).ok())?,
-            status: known(OrderStatus::parse(&self.status))?,
+            status: word(&self.status, OrderStatus::parse)?,
             items: restored?,
             total: money(self.total, &self.currency)?,
             created_at: Timestamp::from_micros(self.created_at),

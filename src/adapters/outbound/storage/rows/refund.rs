@@ -1,6 +1,6 @@
 //! Rows of `refunds`.
 
-use super::{known, micros, moment, money, provider};
+use super::{known, micros, moment, money, provider, word};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::Money;
 use crate::core::domain::timestamp::Timestamp;
@@ -59,8 +59,8 @@ impl RefundRow {
             provider: provider(&self.provider)?,
             sequence: self.sequence,
             amount: money(self.amount, &self.currency)?,
-            state: known(RefundState::parse(&self.state))?,
-            origin: known(RefundOrigin::parse(&self.origin))?,
+            state: word(&self.state, RefundState::parse)?,
+            origin: word(&self.origin, RefundOrigin::parse)?,
             task,
             told_before,
             sent_at: moment(self.sent_at),

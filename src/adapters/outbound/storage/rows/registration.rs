@@ -1,6 +1,6 @@
 //! Rows of `registrations`.
 
-use super::{clean, known, known_if, micros, moment, money, provider};
+use super::{clean, micros, moment, money, provider, word, word_if};
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::domain::timestamp::Timestamp;
@@ -84,8 +84,8 @@ impl RegistrationRow {
             provider: provider(&self.provider)?,
             number: ProviderNumber::told(&self.number),
             amount: money(self.amount, &self.currency)?,
-            state: known(RegistrationState::parse(&self.state))?,
-            ending: known_if(self.ending.as_deref(), Ending::parse)?,
+            state: word(&self.state, RegistrationState::parse)?,
+            ending: word_if(self.ending.as_deref(), Ending::parse)?,
             external_id: self.external_id,
             form_url: self.form_url,
             sent_at: moment(self.sent_at),

@@ -1,7 +1,7 @@
 //! Rows of `tasks`.
 
 use super::dispute;
-use super::{clean, known, known_if, moment, provider};
+use super::{clean, known, moment, provider, word, word_if};
 use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
@@ -46,9 +46,9 @@ impl TaskRow {
         Ok(Task {
             id: known(TaskId::from_i64(self.id))?,
             order_id: OrderId::from_uuid(self.order_id),
-            kind: known(TaskKind::parse(&self.kind))?,
-            state: known(TaskState::parse(&self.state))?,
-            reason: known_if(self.reason.as_deref(), Reason::parse)?,
+            kind: word(&self.kind, TaskKind::parse)?,
+            state: word(&self.state, TaskState::parse)?,
+            reason: word_if(self.reason.as_deref(), Reason::parse)?,
             run_at: Timestamp::from_micros(self.run_at),
             lane: Some(&*self.lane).filter(|lane| *lane != ANY_LANE).map(provider).transpose()?,
             attempts: self.attempts,
@@ -61,7 +61,7 @@ impl TaskRow {
                 .map(provider)
                 .transpose()?
                 .zip(self.result_sequence),
-            error: known_if(self.error.as_deref(), TaskError::parse)?,
+            error: word_if(self.error.as_deref(), TaskError::parse)?,
             dispute: self.dispute.as_deref().and_then(dispute::read),
             settled: self.settled_by.zip(moment(self.settled_at)),
             trace: self.trace,

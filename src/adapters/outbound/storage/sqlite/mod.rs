@@ -14,6 +14,7 @@ mod writer;
 use super::pool::CountedPool;
 use super::wakeups::Wakeups;
 use super::{ConnectError, Settings};
+use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::clock::Clock;
 use crate::core::ports::storage_error::StorageError;
@@ -35,6 +36,7 @@ pub struct SqliteStore {
     clock: Arc<dyn Clock>,
     wakeups: Arc<Wakeups>,
     time_limit: Duration,
+    events: Arc<dyn AdapterEvents>,
 }
 
 /// How every connection is opened. WAL lets readers go on while the writer writes; FULL makes each
@@ -60,7 +62,7 @@ impl SqliteStore {
     /// # Errors
     /// The file cannot be opened.
     pub async fn connect(url: &str, settings: Settings) -> Result<Self, ConnectError> {
-        let Settings { max_connections, time_limit, clock } = settings;
+        let Settings { max_connections, time_limit, clock, events } = settings;
         let clock = clock.unwrap_or_else(|| Arc::new(ProcessClock));
         let options = options(url, time_limit)?;
         let connection = Some(options.connect().await?);
@@ -83,7 +85,7 @@ impl SqliteStore {
             .name("sqlite-writer".to_owned())
             .spawn(move || runtime.block_on(writer.serve(requests)))
             .map_err(sqlx::Error::Io)?;
-        Ok(Self { queue, readers, clock, wakeups, time_limit })
+        Ok(Self { queue, readers, clock, wakeups, time_limit, events })
     }
 
     /// Queues the work and waits for its commit. Work whose caller is gone before its batch begins

@@ -7,6 +7,7 @@ use super::{SqliteStore, blob, sql};
 use crate::adapters::outbound::storage::filters::{OrderFilter, only_customer};
 use crate::adapters::outbound::storage::invariants::{READABLE, SCHEMA};
 use crate::adapters::outbound::storage::rows::{AggregateRow, clean, read};
+use crate::adapters::outbound::storage::set_aside::read_page;
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
@@ -64,16 +65,7 @@ impl OrderRepository for SqliteStore {
         query: &OrderQuery,
         scope: &Scope,
     ) -> Result<Vec<OrderAggregate>, StorageError> {
-        let Some(filter) = OrderFilter::new(query, scope) else { return Ok(Vec::new()) };
-        let sql = filter.sql(sql::SELECT_AGGREGATE, "$4");
-        let rows = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql))
-            .bind(filter.customer)
-            .bind(filter.status)
-            .bind(filter.after.map(|(at, _)| at))
-            .bind(filter.after.map(|(_, id)| blob(id)))
-            .bind(filter.limit);
-        let found = self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await?;
-        found.iter().map(|json| read::<AggregateRow>(json)?.restore()).collect()
+        read_page(query, &*self.events, |query| self.order_rows(query, scope)).await
     }
 
     async fn find_order(
@@ -99,6 +91,22 @@ impl OrderRepository for SqliteStore {
 }
 
 impl SqliteStore {
+    async fn order_rows(
+        &self,
+        query: OrderQuery,
+        scope: &Scope,
+    ) -> Result<Vec<String>, StorageError> {
+        let Some(filter) = OrderFilter::new(&query, scope) else { return Ok(Vec::new()) };
+        let sql = filter.sql(sql::SELECT_AGGREGATE, "$4");
+        let rows = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql))
+            .bind(filter.customer)
+            .bind(filter.status)
+            .bind(filter.after.map(|(at, _)| at))
+            .bind(filter.after.map(|(_, id)| blob(id)))
+            .bind(filter.limit);
+        self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await
+    }
+
     async fn run_placement(&self, placement: Placement) -> Result<Placed, StorageError> {
         let (request, answer) = Request::new(placement);
         self.submit(QueuedWork::Placement(Box::new(request)), answer).await

@@ -4,8 +4,9 @@ use super::writer::{Tx, Work, WriteError};
 use super::{SqliteStore, blob, sql};
 use crate::adapters::outbound::storage::filters::{TaskFilter, only_customer};
 use crate::adapters::outbound::storage::rows::{
-    ClaimedRow, TaskRow, TaskViewRow, lane_word, read, read_all, write,
+    ClaimedRow, TaskViewRow, lane_word, read, read_all, write,
 };
+use crate::adapters::outbound::storage::set_aside::read_page;
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
 use crate::core::domain::ids::{InstanceId, TaskId};
 use crate::core::domain::provider::Provider;
@@ -27,16 +28,7 @@ impl TaskQueue for SqliteStore {
     }
 
     async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
-        let filter = TaskFilter::new(query);
-        let sql = filter.sql(sql::SELECT_TASK, "$5");
-        let rows = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql))
-            .bind(filter.state)
-            .bind(filter.after.map(|(at, _)| at))
-            .bind(filter.after.map(|(_, id)| id))
-            .bind(filter.limit)
-            .bind(filter.order.map(blob));
-        let found = self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await?;
-        found.iter().map(|json| read::<TaskRow>(json)?.restore()).collect()
+        read_page(query, &*self.events, |query| self.task_rows(query)).await
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
@@ -49,6 +41,20 @@ impl TaskQueue for SqliteStore {
 
     async fn wakeup(&self, wakeup: Wakeup, seen: u64) -> u64 {
         self.wakeups.wait(wakeup, seen).await
+    }
+}
+
+impl SqliteStore {
+    async fn task_rows(&self, query: TaskQuery) -> Result<Vec<String>, StorageError> {
+        let filter = TaskFilter::new(&query);
+        let sql = filter.sql(sql::SELECT_TASK, "$5");
+        let rows = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql))
+            .bind(filter.state)
+            .bind(filter.after.map(|(at, _)| at))
+            .bind(filter.after.map(|(_, id)| id))
+            .bind(filter.limit)
+            .bind(filter.order.map(blob));
+        self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await
     }
 }
 
