@@ -23,17 +23,15 @@ impl OrderAggregate {
     ) -> bool {
         let asking = self.tasks.iter().any(|task| task.state == TaskState::Running);
         let resolving = self.unfinished(TaskKind::RegisterPayment).is_some();
-        let polling = self.unfinished(TaskKind::SyncPayment).is_some();
         let known =
             self.registrations.iter_mut().find(|r| r.provider == provider && r.number == *number);
         let Some(registration) = known else { return false };
         let resolved = registration.state == RegistrationState::Unknown && resolving;
         // A question that nobody has begun to ask will answer this news, too. Of one that is under way
         // nobody knows whether its answer is older.
-        if registration.sync_requested() && !asking && (resolved || polling) {
-            return true;
+        if asking || !registration.sync_requested() {
+            registration.request_sync(now);
         }
-        registration.request_sync(now);
         if resolved {
             self.bring_forward(TaskKind::RegisterPayment, not_before);
         } else {

@@ -174,7 +174,7 @@ mod tests {
     fn what_is_signed_and_names_no_order_is_not_ours_and_not_refused() {
         for parameters in [
             [("operation", "deposited"), ("status", "1")],
-            [("orderNumber", "A-01"), ("operation", "deposited")],
+            [("operation", "deposited"), ("orderNumber", "A-01")],
             [("orderNumber", "A/01"), ("status", "1")],
         ] {
             let signed: String =
