@@ -201,6 +201,7 @@ fn task(order_id: OrderId, now: Timestamp) -> Task {
         lease: None,
         result: None,
         error: None,
+        dispute: None,
         settled: None,
         trace: None,
         return_url: None,

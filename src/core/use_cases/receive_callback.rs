@@ -63,7 +63,8 @@ impl ReceiveCallback {
     ))]
     pub async fn run(&self, provider: Provider, raw: &RawCallback<'_>) -> Result<(), ReceiveError> {
         let received = self.receive(provider, raw).await;
-        let counted = received.as_ref().map_or_else(ReceiveError::counted, |outcome| Some(*outcome));
+        let counted =
+            received.as_ref().map_or_else(ReceiveError::counted, |outcome| Some(*outcome));
         if let Some(outcome) = counted {
             self.engine.events.record(&Event::Callback { system: provider, outcome });
         }
