@@ -39,12 +39,14 @@ const HOUSE: &[Room] = &[
     room("adapters::resilience", &["core::domain::unavailable", "core::ports::deadline"], &["tokio", "serde", "tracing", "thiserror", "rustix", "fastrand"]),
 
     // the partners know nothing of one another
-    room("adapters::outbound::http_client", &["core::domain", "core::ports", "adapters::resilience", "adapters::observe"], &["reqwest", "http", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
+    room("adapters::outbound::http_client", &["core::domain", "core::ports", "adapters::resilience", "adapters::observe"], &["reqwest", "http", "httpdate", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
     room("adapters::outbound::log_throttle", &[], &["tokio::time"]),
     room("adapters::outbound::alarm", &["core::domain", "core::ports", "adapters::observe", "adapters::outbound::log_throttle"], &["tracing"]),
     room("adapters::outbound::read_answer", &["core::domain", "adapters::resilience"], &["http", "thiserror"]),
     room("adapters::outbound::health", &["core::domain", "core::ports", "adapters::observe", "adapters::outbound::http_client"], &["tokio"]),
     room("adapters::outbound::process", &["core::domain", "core::ports"], &["getrandom"]),
+    room("adapters::outbound::payment_page", &["adapters::outbound::http_client"], &[]),
+    room("adapters::outbound::told", &[], &["serde", "serde_json"]),
     room("adapters::outbound::payment_failure", &["core::domain", "core::ports", "adapters::resilience", "adapters::outbound::alarm"], &["tracing"]),
     room("adapters::outbound::signature", &[], &["hmac", "sha2", "secrecy", "webpki", "rustls_pki_types"]),
     room("adapters::outbound::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
@@ -107,7 +109,9 @@ const PAYMENT_VENDOR: &[&str] = &[
     "adapters::outbound::http_client",
     "adapters::outbound::alarm",
     "adapters::outbound::payment_failure",
+    "adapters::outbound::payment_page",
     "adapters::outbound::signature",
+    "adapters::outbound::told",
 ];
 #[rustfmt::skip]
 const VENDOR_CRATES: &[&str] = &["async_trait", "http", "reqwest", "serde", "serde_json", "secrecy", "time", "tokio", "tracing", "thiserror"];

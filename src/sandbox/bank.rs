@@ -27,6 +27,10 @@ pub struct Bank {
 #[serde(rename_all = "snake_case")]
 pub enum Deed {
     Pay,
+    /// The money is put on hold, whatever the merchant asked for.
+    Hold,
+    /// The bank does not know any more what became of the money.
+    LoseSight,
     Decline,
     FailAttempt,
     Expire,
@@ -102,6 +106,8 @@ impl Bank {
             let place = find(ledger).ok_or(DeedError::NotFound)?;
             ledger.apply(place, now_ms, |order| match deed {
                 Deed::Pay => order.pay(now_ms).map(Some),
+                Deed::Hold => order.hold(now_ms).map(Some),
+                Deed::LoseSight => order.lose_sight(now_ms).map(Some),
                 Deed::Decline => order.decline(now_ms).map(Some),
                 Deed::FailAttempt => order.fail_attempt(now_ms).map(Some),
                 Deed::Expire => order.expire(now_ms).map(Some),

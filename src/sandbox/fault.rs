@@ -102,6 +102,13 @@ pub enum Answer {
     Without(Vec<String>),
     /// The true body with these members instead (RFC 7396 merge patch).
     Patch(Value),
+    /// The true body behind a byte order mark, with members that nobody needs: in Windows-1251, with half
+    /// a character, twice, beyond measure.
+    Garbled,
+    /// A refusal that names the order all the same, which the true body names.
+    RefusedByName,
+    /// The true body, with this for the payment page's address.
+    PageAt(String),
     /// Sber: this code instead of the true reply.
     ErrorCode(u16),
 }

@@ -20,6 +20,8 @@ pub enum State {
     Created,
     /// Two-stage: the money is on hold.
     Held,
+    /// Nobody knows what became of the payer's money.
+    InDoubt,
     Paid,
     /// The payer's attempts are used up.
     Declined,
@@ -142,7 +144,7 @@ impl Order {
 
     /// Registered or paid: money is or may come to be here.
     pub fn is_live(&self) -> bool {
-        matches!(self.state, State::Created | State::Held | State::Paid)
+        matches!(self.state, State::Created | State::Held | State::InDoubt | State::Paid)
     }
 
     pub fn callback_policy(&self) -> Option<&Policy> {
@@ -152,11 +154,21 @@ impl Order {
     pub fn pay(&mut self, now_ms: i64) -> Result<Event, Refusal> {
         self.demand(self.state == State::Created)?;
         if self.asked.two_stage {
-            return Ok(self.becomes(State::Held, now_ms, "held", Event::Held));
+            return self.hold(now_ms);
         }
         self.deposited = self.amount;
         self.paid_at_ms = Some(now_ms);
         Ok(self.becomes(State::Paid, now_ms, "paid", Event::Paid))
+    }
+
+    pub fn hold(&mut self, now_ms: i64) -> Result<Event, Refusal> {
+        self.demand(self.state == State::Created)?;
+        Ok(self.becomes(State::Held, now_ms, "held", Event::Held))
+    }
+
+    pub fn lose_sight(&mut self, now_ms: i64) -> Result<Event, Refusal> {
+        self.demand(self.state == State::Created)?;
+        Ok(self.becomes(State::InDoubt, now_ms, "lost sight of", Event::AttemptFailed))
     }
 
     /// One attempt fails; the last one allowed ends the order.

@@ -58,7 +58,8 @@ fn next_stop(payment: &dyn PaymentPartner, id: &str) -> Option<Response> {
     let location = payment.bank().view_by_id(id, |order| match order.state {
         OrderState::Created => String::new(),
         OrderState::Held | OrderState::Paid => payment.way_back(order, &order.asked.return_url),
-        OrderState::Declined
+        OrderState::InDoubt
+        | OrderState::Declined
         | OrderState::Expired
         | OrderState::Cancelled
         | OrderState::Reversed => {
@@ -85,6 +86,7 @@ fn page(payment: &dyn PaymentPartner, order: &Order) -> String {
     let state = match order.state {
         OrderState::Created => "ожидает оплаты / waits for payment",
         OrderState::Held => "сумма удержана / on hold",
+        OrderState::InDoubt => "выясняется / in doubt",
         OrderState::Paid => "оплачен / paid",
         OrderState::Declined => "отклонён / declined",
         OrderState::Expired => "истёк / expired",

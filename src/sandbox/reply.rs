@@ -121,6 +121,16 @@ impl Reply {
                     members.iter().for_each(|member| drop(body.remove(member)));
                 }
             }
+            Answer::Garbled => {
+                let garbled = Body::from(garbled(&self.bytes()));
+                return self.head(garbled);
+            }
+            Answer::RefusedByName => self.refuse_by_name(),
+            Answer::PageAt(address) => {
+                if let Some(body) = &mut self.body {
+                    move_page(body, &address);
+                }
+            }
             Answer::Patch(patch) => {
                 let body = self.body.get_or_insert(Value::Null);
                 merge(body, patch);
@@ -128,6 +138,18 @@ impl Reply {
         }
         let body = Body::from(self.bytes());
         self.head(body)
+    }
+
+    /// In the words of whose body it is.
+    fn refuse_by_name(&mut self) {
+        let Some(body) = &mut self.body else { return };
+        if body.get("orderId").is_some() {
+            body["errorCode"] = "3".into();
+        } else {
+            let error = json!({"code": "invalid_request", "payment_id": body["id"]});
+            self.status = StatusCode::BAD_REQUEST;
+            *body = json!({"error": error});
+        }
     }
 
     fn bytes(&self) -> Bytes {
@@ -269,6 +291,26 @@ fn mistyped(value: Value) -> Value {
         Value::Object(members) => {
             members.into_iter().map(|(name, value)| (name, mistyped(value))).collect()
         }
+    }
+}
+
+fn garbled(body: &[u8]) -> Vec<u8> {
+    const BESIDE: &[u8] = b"\xEF\xBB\xBF{\"bank\":\"\xD1\xE1\xE5\xF0\",\"bank\":[1e999],\
+        \"note\":\"\x00\x1B\\u0000\\ud83d\"";
+    let rest = body.strip_prefix(b"{").unwrap_or(body);
+    let comma: &[u8] = if rest.starts_with(b"}") { b"" } else { b"," };
+    [BESIDE, comma, rest].concat()
+}
+
+/// The only addresses in a body are those of payment pages.
+fn move_page(body: &mut Value, address: &str) {
+    match body {
+        Value::String(text) if text.starts_with("http") => address.clone_into(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| move_page(item, address)),
+        Value::Object(members) => {
+            members.values_mut().for_each(|member| move_page(member, address));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -73,12 +73,15 @@ async fn a_payment_that_is_not_what_we_asked_for_is_asked_for_again() {
     let rows = vec![
         Row(told("status", json!("succeeded")), ask(), Still, Nobody),
         Row(told("status", json!("paused")), ask(), Still, Nobody),
+        Row(told("status", json!("authorized")), ask(), Still, Nobody),
         Row(told("amount", json!({"value": "1.00", "currency": "RUB"})), ask(), Still, Nobody),
         Row(told("amount", Value::Null), ask(), Still, Nobody),
+        Row(told("amount", json!(199.0)), ask(), Still, Nobody),
         Row(told("order_id", json!("another")), unreadable(), Still, Partner),
         Row(told("confirmation", Value::Null), unreadable(), Still, Partner),
         Row(told("id", json!("../x")), unreadable(), Still, Partner),
-        Row(told("amount", json!(199.0)), unreadable(), Still, Partner),
+        Row(told("confirmation", json!("https://kassa.example/")), unreadable(), Still, Partner),
+        Row(told("status", json!(1)), unreadable(), Still, Partner),
     ];
     rig().await.check(Method::Register, rows).await;
 }
@@ -87,8 +90,40 @@ async fn a_payment_that_is_not_what_we_asked_for_is_asked_for_again() {
 async fn a_payment_that_is_over_at_its_creation_is_a_refusal() {
     let mut body = payment_object("canceled");
     body["canceled"] = json!({"reason": "declined"});
-    let row = Row(json(201, &body), rejected("canceled", Order), Still, Nobody);
-    rig().await.check(Method::Register, vec![row]).await;
+    let over = Row(json(201, &body), rejected("canceled", Order), Still, Nobody);
+    body["amount"]["value"] = json!("1.00");
+    let another = Row(json(201, &body), PaymentError::Duplicate, Still, Nobody);
+    rig().await.check(Method::Register, vec![over, another]).await;
+}
+
+/// A no and a payment in one breath: whether it is alive only a question tells.
+#[tokio::test]
+async fn a_refusal_that_names_a_payment_is_unknown() {
+    let refusals = [(400, "invalid_request"), (401, "unauthorized"), (409, "invalid_state")];
+    let in_error = |code| json!({"error": {"code": code, "payment_id": "pay_1"}});
+    let beside = |code| json!({"error": {"code": code}, "id": "pay_1"});
+    let mut rows = vec![];
+    for (status, code) in refusals {
+        for body in [in_error(code), beside(code)] {
+            rows.push(Row(json(status, &body), unknown(Unknown::Unreadable), Still, Nobody));
+        }
+    }
+    let conflict = json(409, &in_error("order_id_conflict"));
+    rows.push(Row(conflict, PaymentError::Duplicate, Still, Nobody));
+    rig().await.check(Method::Register, rows).await;
+}
+
+#[tokio::test]
+async fn a_status_that_is_not_known_is_strange_and_a_hold_a_hold() {
+    for (word, status) in
+        [("paused", ReportedStatus::Strange), ("authorized", ReportedStatus::Held)]
+    {
+        let rig = rig().await;
+        rig.stub.then(listed(word));
+        let found = rig.adapter.payment_status(&payment(None), &call()).await;
+        let Ok(Finding::Found(report)) = found else { panic!("{found:?}") };
+        assert_eq!(report.status, status, "{word}");
+    }
 }
 
 #[tokio::test]
@@ -100,6 +135,7 @@ async fn a_report_carries_what_the_core_compares() {
         number: order().number,
         external_id: Some(EXTERNAL_ID.to_owned()),
         amount: Some(Money::rub(19_900).unwrap()),
+        taken: None,
         status: ReportedStatus::Paid,
         refunded: Some(Money::rub(5_000).unwrap()),
         form_url: Some("https://kassa.example/pay/1".to_owned()),

@@ -1,7 +1,7 @@
 //! The shape of each request.
 
 use crate::payment_partner::calls::{
-    EXTERNAL_ID, NUMBER, call, call_within, order, payment, refund,
+    EXTERNAL_ID, NUMBER, call, call_within, cancellation, order, payment, refund,
 };
 use crate::payment_partner::json;
 use crate::payment_partner::port::rejected;
@@ -67,11 +67,11 @@ async fn changes_go_by_the_partners_id_under_keys_of_their_own() {
     let rig = rig().await;
     rig.stub.then(json(200, &payment_object("canceled")));
     rig.stub.then(json(201, &payment_object("succeeded")));
-    rig.adapter.cancel(&payment(Some(EXTERNAL_ID)), &call()).await.unwrap();
+    rig.adapter.cancel(&cancellation(Some(EXTERNAL_ID)), &call()).await.unwrap();
     rig.adapter.refund(&refund(Some(EXTERNAL_ID)), &call()).await.unwrap();
     let asked = rig.stub.asked();
     assert_eq!(asked[0].target(), format!("/v1/payments/{EXTERNAL_ID}/cancel"));
-    assert_eq!(asked[0].header("idempotency-key"), Some(&*format!("cancel-{NUMBER}")));
+    assert_eq!(asked[0].header("idempotency-key"), Some(&*format!("cancel-{NUMBER}-1")));
     assert_eq!(asked[1].target(), format!("/v1/payments/{EXTERNAL_ID}/refunds"));
     assert_eq!(asked[1].header("idempotency-key"), Some("R7"));
     let expected = json!({"refund_id": "R7", "amount": {"value": "50.00", "currency": "RUB"}});
@@ -82,7 +82,7 @@ async fn changes_go_by_the_partners_id_under_keys_of_their_own() {
 async fn a_change_without_the_partners_id_asks_for_it_first() {
     let rig = rig().await;
     rig.stub.then(listed("pending")).then(json(200, &payment_object("canceled")));
-    rig.adapter.cancel(&payment(None), &call()).await.unwrap();
+    rig.adapter.cancel(&cancellation(None), &call()).await.unwrap();
     assert_eq!(rig.stub.asked()[1].target(), format!("/v1/payments/{EXTERNAL_ID}/cancel"));
 
     rig.stub.then(json(200, &json!({"items": []})));

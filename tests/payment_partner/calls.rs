@@ -7,7 +7,7 @@ use order_service::core::domain::unavailable::Unknown;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::payment::{
-    PaymentError, PaymentPort, PaymentRef, RefundOrder, RegisterOrder,
+    CancelOrder, PaymentError, PaymentPort, PaymentRef, RefundOrder, RegisterOrder,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -37,6 +37,10 @@ pub fn payment(external_id: Option<&str>) -> PaymentRef {
     PaymentRef { number: ProviderNumber::told(NUMBER), external_id: external_id.map(str::to_owned) }
 }
 
+pub fn cancellation(external_id: Option<&str>) -> CancelOrder {
+    CancelOrder { payment: payment(external_id), cancel_id: format!("cancel-{NUMBER}-1") }
+}
+
 pub fn refund(external_id: Option<&str>) -> RefundOrder {
     RefundOrder {
         payment: payment(external_id),
@@ -57,12 +61,12 @@ impl Method {
     pub const ALL: [Self; 4] = [Self::Register, Self::PaymentStatus, Self::Cancel, Self::Refund];
 
     pub async fn call(self, port: &dyn PaymentPort, call: &Call) -> Result<(), PaymentError> {
-        let known = payment(Some(EXTERNAL_ID));
+        let id = Some(EXTERNAL_ID);
         match self {
             Self::Register => port.register(&order(), call).await.map(drop),
-            Self::PaymentStatus => port.payment_status(&known, call).await.map(drop),
-            Self::Cancel => port.cancel(&known, call).await,
-            Self::Refund => port.refund(&refund(Some(EXTERNAL_ID)), call).await,
+            Self::PaymentStatus => port.payment_status(&payment(id), call).await.map(drop),
+            Self::Cancel => port.cancel(&cancellation(id), call).await,
+            Self::Refund => port.refund(&refund(id), call).await,
         }
     }
 }

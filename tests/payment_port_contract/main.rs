@@ -18,3 +18,4 @@ mod refunding;
 mod registering;
 mod silences;
 mod spans;
+mod telling;

@@ -1,6 +1,6 @@
 //! How a payment ends, and what a payment system that does not like us says.
 
-use crate::calls::{call, order, payment};
+use crate::calls::{call, cancellation, order};
 use crate::subject::all;
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::payment::{Concern, PaymentError, ReportedStatus};
@@ -33,7 +33,7 @@ async fn an_unpaid_order_is_taken_back() {
     for known_id in [false, true] {
         for subject in all().await {
             let made = subject.register().await;
-            let registered = payment(known_id.then_some(&*made.external_id));
+            let registered = cancellation(known_id.then_some(&*made.external_id));
             subject.port().cancel(&registered, &call()).await.unwrap();
             let status = subject.report().await.status;
             assert!(matches!(status, ReportedStatus::Over(_)), "{subject}: {status:?}");
@@ -46,7 +46,7 @@ async fn a_paid_order_stays_paid_whatever_a_cancellation_says() {
     for subject in all().await {
         let made = subject.register().await;
         subject.act(Deed::Pay);
-        let _said = subject.port().cancel(&payment(Some(&made.external_id)), &call()).await;
+        let _said = subject.port().cancel(&cancellation(Some(&made.external_id)), &call()).await;
         assert_eq!(subject.report().await.status, ReportedStatus::Paid, "{subject}");
     }
 }

@@ -8,8 +8,8 @@ use order_service::config::{Config, prefix};
 use order_service::core::domain::provider::Provider;
 use order_service::core::ports::payment::{Finding, PaymentPort, PaymentReport, Registered};
 use order_service::sandbox::{
-    Answer, Deed, Fault, LedgerEntry, Mode, Operations, PartnerName, Sandbox, SandboxConfig, Then,
-    When,
+    Answer, Deed, Fault, LedgerEntry, Mode, Operations, OrderEffects, PartnerName, Sandbox,
+    SandboxConfig, Then, When,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -117,6 +117,11 @@ impl Subject {
     /// The next call of that operation is executed, and answered so.
     pub fn answers_once(&self, operation: &str, answer: Answer) {
         self.script(Some(operation), Then { answer, ..Then::default() });
+    }
+
+    /// This becomes of the next order.
+    pub fn registers_once(&self, order: OrderEffects) {
+        self.script(Some(self.operations().register), Then { order, ..Then::default() });
     }
 
     /// The next call, whichever it is, is executed, and answered so.

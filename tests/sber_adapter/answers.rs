@@ -1,7 +1,9 @@
 //! The meaning of each answer: what the core hears, whether the alarm rings, and
 //! whether the breaker blames the bank.
 
-use crate::payment_partner::calls::{EXTERNAL_ID, Method, call, order, payment, unknown};
+use crate::payment_partner::calls::{
+    EXTERNAL_ID, Method, call, cancellation, order, payment, unknown,
+};
 use crate::payment_partner::port::Alarm::{Rings, Still};
 use crate::payment_partner::port::Blame::{Nobody, Partner};
 use crate::payment_partner::port::{Row, rejected};
@@ -84,6 +86,25 @@ async fn a_success_without_its_payload_is_no_success() {
     rig(Protocol::Classic).await.check(Method::Register, rows).await;
 }
 
+/// A no and an order in one breath: whether it is alive only the status tells.
+#[tokio::test]
+async fn a_refusal_that_names_an_order_is_unknown() {
+    for protocol in [Protocol::Classic, Protocol::Json] {
+        let named = |order_id: Value| {
+            [1, 3, 5, 7, 13, 99].map(|code| {
+                let body = json!({"errorCode": code, "orderId": order_id, "formUrl": "https://x.example/"});
+                Row(json(200, &body), unknown(Unknown::Unreadable), Still, Nobody)
+            })
+        };
+        let rig = rig(protocol).await;
+        rig.check(Method::Register, named(json!(EXTERNAL_ID)).into()).await;
+        rig.check(Method::Register, named(json!(7)).into()).await;
+        let unnamed = json!({"errorCode": 3, "orderId": "", "formUrl": null});
+        let refused = Row(json(200, &unnamed), rejected("sber_3", Order), Still, Nobody);
+        rig.check(Method::Register, vec![refused]).await;
+    }
+}
+
 #[tokio::test]
 async fn the_json_refusal_that_may_hide_an_order_is_looked_behind_once() {
     let rig = rig(Protocol::Json).await;
@@ -136,6 +157,7 @@ async fn a_report_carries_what_the_core_compares() {
         number: order().number,
         external_id: Some(EXTERNAL_ID.to_owned()),
         amount: Some(Money::rub(19_900).unwrap()),
+        taken: None,
         status: ReportedStatus::Paid,
         refunded: Some(Money::rub(5_000).unwrap()),
         form_url: None,
@@ -153,6 +175,74 @@ async fn a_report_carries_what_the_core_compares() {
     };
     assert_eq!(report.status, ReportedStatus::Over(Ending::Expired));
     assert_eq!(report.amount, None, "nonsense is a mismatch, never 0");
+}
+
+/// The status of an order that is told so.
+async fn told(change: impl FnOnce(&mut Value)) -> PaymentReport {
+    let rig = rig(Protocol::Json).await;
+    let mut body = known(2);
+    change(&mut body);
+    rig.stub.then(json(200, &body));
+    match rig.adapter.payment_status(&payment(None), &call()).await {
+        Ok(Finding::Found(report)) => report,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_part_of_the_money_is_told_as_a_part() {
+    let report = told(|body| body["paymentAmountInfo"] = json!({"depositedAmount": 10_000})).await;
+    assert_eq!(report.amount, Some(order().amount));
+    assert_eq!(report.taken, Some(Money::rub(10_000).unwrap()));
+}
+
+#[tokio::test]
+async fn what_the_bank_does_not_know_is_strange() {
+    for in_doubt in [json!(1018), json!(1019), json!("1018"), json!(151_019), json!(-99)] {
+        let report = told(|body| {
+            body["orderStatus"] = json!(6);
+            body["actionCode"] = in_doubt.clone();
+        });
+        assert_eq!(report.await.status, ReportedStatus::Strange, "{in_doubt}");
+    }
+    for word in [7, 9, -1] {
+        let report = told(|body| body["orderStatus"] = json!(word)).await;
+        assert_eq!(report.status, ReportedStatus::Strange, "{word}");
+    }
+}
+
+#[tokio::test]
+async fn a_number_that_is_not_ours_is_told_as_it_may_be_shown() {
+    let number = format!("A\0\u{1b}{}", "x".repeat(10_000));
+    let report = told(|body| body["orderNumber"] = json!(number)).await;
+    assert!(report.number.as_str().starts_with("A\u{fffd}\u{fffd}xxx"));
+    assert!(report.number.as_str().chars().count() <= 64);
+}
+
+#[tokio::test]
+async fn a_hold_is_reversed_where_a_decline_is_forbidden() {
+    for (protocol, forbidden) in [(Protocol::Classic, 7), (Protocol::Json, 5)] {
+        let rig = rig(protocol).await;
+        rig.stub.then(code(forbidden)).then(json(200, &known(1))).then(code(0));
+        let cancelled = rig.adapter.cancel(&cancellation(None), &call()).await;
+        assert_eq!(cancelled, Ok(()), "{protocol:?}");
+        let asked = rig.stub.asked();
+        assert_eq!(asked[2].target(), "/payment/rest/reverse.do");
+        assert!(asked[2].body.contains(EXTERNAL_ID), "{}", asked[2].body);
+    }
+}
+
+#[tokio::test]
+async fn nothing_but_our_own_hold_is_reversed() {
+    let mut foreign = known(1);
+    foreign["orderNumber"] = json!("another");
+    for (held, id) in [(known(2), None), (known(0), None), (foreign, None), (known(1), Some("x"))] {
+        let rig = rig(Protocol::Classic).await;
+        rig.stub.then(code(7)).then(json(200, &held));
+        let refused = rig.adapter.cancel(&cancellation(id), &call()).await;
+        assert_eq!(refused, Err(unknown(Unknown::PartnerFailed)), "{held}");
+        assert_eq!(rig.stub.asked().len(), 2, "{held}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! The shape of each request, in both generations.
 
-use crate::payment_partner::calls::{EXTERNAL_ID, NUMBER, call, order, payment, refund};
+use crate::payment_partner::calls::{
+    EXTERNAL_ID, NUMBER, call, cancellation, order, payment, refund,
+};
 use crate::payment_partner::json;
 use crate::payment_partner::port::rejected;
 use crate::{PASSWORD, code, form, known, registered, rig, rig_with};
@@ -80,7 +82,7 @@ async fn queries_and_cancellations_go_by_our_number() {
         let rig = rig(protocol).await;
         rig.stub.then(json(200, &known(0))).then(json(200, &json!({"errorCode": 0})));
         rig.adapter.payment_status(&payment(Some(EXTERNAL_ID)), &call()).await.unwrap();
-        rig.adapter.cancel(&payment(Some(EXTERNAL_ID)), &call()).await.unwrap();
+        rig.adapter.cancel(&cancellation(Some(EXTERNAL_ID)), &call()).await.unwrap();
         let asked = rig.stub.asked();
         let targets: Vec<_> = asked.iter().map(|request| request.target()).collect();
         let expected = ["/payment/rest/getOrderStatusExtended.do", "/payment/rest/decline.do"];

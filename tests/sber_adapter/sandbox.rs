@@ -1,6 +1,6 @@
 //! Against the simulated bank: what is Sber's own.
 
-use crate::payment_partner::calls::{call, order, payment, unknown};
+use crate::payment_partner::calls::{call, cancellation, order, payment, unknown};
 use crate::{adapter, config};
 use order_service::adapters::outbound::http_client::base_url;
 use order_service::adapters::outbound::sber::{Credentials, Protocol, SberAdapter};
@@ -62,7 +62,7 @@ async fn a_paid_order_that_cannot_be_declined_is_unknown() {
     let bank = bank().await;
     bank.adapter.register(&order(), &call()).await.unwrap();
     bank.sandbox.act(PartnerName::Sber, order().number.as_str(), Deed::Pay).unwrap();
-    let refused = bank.adapter.cancel(&payment(None), &call()).await;
+    let refused = bank.adapter.cancel(&cancellation(None), &call()).await;
     assert_eq!(refused, Err(unknown(Unknown::PartnerFailed)), "only the status tells why");
 }
 

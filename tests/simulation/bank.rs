@@ -216,6 +216,7 @@ impl Bank {
             number: ProviderNumber::told(number),
             external_id: Some(payment.external_id()),
             amount: Some(told),
+            taken: None,
             status,
             refunded,
             form_url: form.then(|| payment.form_url()),

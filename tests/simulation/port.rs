@@ -16,8 +16,8 @@ use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::domain::unavailable::{System, Unknown};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
-    Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef, RawCallback,
-    RefundOrder, RegisterOrder, Registered,
+    Callback, CallbackError, CancelOrder, Capacity, Finding, PaymentError, PaymentPort, PaymentRef,
+    RawCallback, RefundOrder, RegisterOrder, Registered,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -221,8 +221,8 @@ impl PaymentPort for SimPort {
         found.map_err(|failure| self.told(failure))
     }
 
-    async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError> {
-        let number = payment.number.as_str().to_owned();
+    async fn cancel(&self, order: &CancelOrder, call: &Call) -> Result<(), PaymentError> {
+        let number = order.payment.number.as_str().to_owned();
         let exchange = self.post_change(Request::Cancel { number });
         let cancelled = self.guarded(call, "cancel", exchange).await;
         cancelled.map_err(|failure| self.told(failure))

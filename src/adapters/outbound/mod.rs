@@ -5,10 +5,12 @@ pub mod health;
 pub mod http_client;
 pub mod log_throttle;
 pub mod payment_failure;
+pub mod payment_page;
 pub mod process;
 pub mod read_answer;
 pub mod remote_cache;
 pub mod signature;
+pub mod told;
 
 pub mod catalog;
 pub mod odnakassa;

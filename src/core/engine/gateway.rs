@@ -11,8 +11,8 @@ use crate::core::payment::effect::{
 use crate::core::ports::call::Call;
 use crate::core::ports::deadline::Deadline;
 use crate::core::ports::payment::{
-    Capacity, Concern, Finding, PaymentError, PaymentPort, PaymentRef, RefundOrder, RegisterOrder,
-    Registered,
+    CancelOrder, Capacity, Concern, Finding, PaymentError, PaymentPort, PaymentRef, RefundOrder,
+    RegisterOrder, Registered,
 };
 use crate::core::ports::trace::TraceParent;
 use std::sync::Arc;
@@ -121,7 +121,10 @@ async fn make(port: &dyn PaymentPort, call: &ProviderCall, limits: &Call) -> Cal
             basis: *basis,
             result: port.payment_status(&payment, limits).await.into(),
         },
-        CallKind::Cancel => CallResult::Cancel(port.cancel(&payment, limits).await.into()),
+        CallKind::Cancel { key } => {
+            let order = CancelOrder { payment, cancel_id: key.clone() };
+            CallResult::Cancel(port.cancel(&order, limits).await.into())
+        }
         CallKind::Refund { key, amount } => {
             let refund_id = key.as_str().to_owned();
             let refund = RefundOrder { payment, amount: *amount, refund_id };

@@ -177,9 +177,7 @@ impl OrderAggregate {
         if let Some(cancel) = self.unfinished(TaskKind::CancelPayment) {
             let own = cancel.held_by(context.token);
             return match (own, self.open_registration()) {
-                (true, Some(open)) => {
-                    CancelDecision::Call(ProviderCall::new(open, CallKind::Cancel, context.now))
-                }
+                (true, Some(open)) => CancelDecision::Call(ProviderCall::cancel(open, context.now)),
                 _ => CancelDecision::Running(cancel.id),
             };
         }

@@ -26,7 +26,9 @@ impl Dispute {
     /// About the payment itself.
     #[must_use]
     pub fn about_payment(registration: &Registration, report: &PaymentReport) -> Self {
-        let theirs = Side { sum: report.amount, record: report.record() };
+        // A part of the money is what the dispute is about, although the amount is ours.
+        let part = report.taken.filter(|taken| *taken != registration.amount);
+        let theirs = Side { sum: part.or(report.amount), record: report.record() };
         let sum = Some(registration.amount);
         Self { theirs, ours: Side { sum, record: registration.record(registration.refunded) } }
     }
@@ -48,7 +50,12 @@ impl Dispute {
 impl PaymentReport {
     fn record(&self) -> String {
         let id = self.external_id.as_deref();
-        line(self.number.as_str(), id, self.amount, self.status.as_str(), self.refunded)
+        let status = self.status.as_str();
+        let record = line(self.number.as_str(), id, self.amount, status, self.refunded);
+        match self.taken {
+            Some(taken) => format!("{record}, taken {taken:?}"),
+            None => record,
+        }
     }
 }
 

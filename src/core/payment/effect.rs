@@ -39,7 +39,11 @@ pub enum CallKind {
     /// Asks what the provider knows under our number.
     Query(QueryBasis),
     /// Takes an unpaid registration back.
-    Cancel,
+    Cancel {
+        /// The same in every repeat, another once the provider has refused: what a provider that keeps
+        /// keys said no to once it must not say no to for ever.
+        key: String,
+    },
     Refund {
         key: RefundKey,
         amount: Money,
@@ -143,6 +147,13 @@ impl ProviderCall {
         Self::new(registration, CallKind::Query(basis), now)
     }
 
+    #[must_use]
+    pub fn cancel(registration: &Registration, now: Timestamp) -> Self {
+        let wanted = registration.given_up_at.unwrap_or(now).micros();
+        let key = format!("cancel-{}-{wanted}", registration.number);
+        Self::new(registration, CallKind::Cancel { key }, now)
+    }
+
     /// A look at something that is settled.
     #[must_use]
     pub fn look(registration: &Registration, now: Timestamp) -> Self {
@@ -178,7 +189,7 @@ impl ProviderCall {
             CallKind::Query(basis) => {
                 CallResult::Query { basis: *basis, result: QueryResult::NotExecuted(error) }
             }
-            CallKind::Cancel => CallResult::Cancel(ChangeResult::NotExecuted(error)),
+            CallKind::Cancel { .. } => CallResult::Cancel(ChangeResult::NotExecuted(error)),
             CallKind::Refund { key, .. } => {
                 CallResult::Refund { key: key.clone(), result: ChangeResult::NotExecuted(error) }
             }

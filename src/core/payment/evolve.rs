@@ -11,10 +11,10 @@ use crate::core::payment::effect::{
 };
 use crate::core::payment::refund::{Refund, RefundKey, RefundState};
 use crate::core::payment::registration::{
-    CONTRADICTED, CONTRADICTED_TOLD, Ending, REFUSED_AGAIN, Registration, RegistrationState,
-    STILL_PENDING,
+    Ending, REFUSED_AGAIN, Registration, RegistrationState, STILL_PENDING, STRANGE_TOLD,
 };
 use crate::core::payment::report::{PaymentReport, ReportedStatus};
+use std::time::Duration;
 
 impl OrderAggregate {
     /// Takes in what became of a call, and derives the order's status anew.
@@ -75,7 +75,7 @@ impl Registration {
             CallResult::Query { basis, result: QueryResult::Found(report) } => {
                 self.synced(basis.sync_requested_at);
                 self.looks += u32::from(basis.look == Some(self.looks));
-                if self.contradicts(report) {
+                if self.contradicts(call.decided_at, report) {
                     self.contradicted(report, events);
                 } else {
                     self.believe(call.decided_at, report, other_alive, now, events);
@@ -149,32 +149,6 @@ impl Registration {
         }
     }
 
-    fn contradicted(&mut self, report: &PaymentReport, events: &mut Vec<DomainEvent>) {
-        let dispute = Dispute::about_payment(self, report);
-        self.contradiction = Some(dispute.theirs.record.clone());
-        let told = self.evidence == CONTRADICTED_TOLD;
-        let settled = self.state == RegistrationState::Paid;
-        if self.state.maybe_alive() && !settled && !told {
-            CONTRADICTED.clone_into(&mut self.evidence);
-        }
-        let provider = self.provider;
-        events.push(if told {
-            DomainEvent::MismatchAgain { dispute }
-        } else {
-            DomainEvent::Mismatch { provider, dispute }
-        });
-    }
-
-    /// Whether a report is about something else than what we registered.
-    #[must_use]
-    pub fn contradicts(&self, report: &PaymentReport) -> bool {
-        let other_id = match (&self.external_id, &report.external_id) {
-            (Some(ours), Some(theirs)) => ours != theirs,
-            (None, _) | (_, None) => false,
-        };
-        report.number != self.number || report.amount != Some(self.amount) || other_id
-    }
-
     fn believe(
         &mut self,
         asked: Timestamp,
@@ -188,17 +162,10 @@ impl Registration {
             self.external_id.clone_from(&report.external_id);
         }
         self.contradiction = None;
-        if report.status != ReportedStatus::Strange {
-            self.strange_since = None;
-        }
+        self.note_strangeness(report.status, now);
         match (report.status, self.state) {
-            (ReportedStatus::Pending, Intent | Unknown | Live) => {
-                self.registered_at.get_or_insert(now);
-                if report.form_url.is_some() {
-                    self.form_url.clone_from(&report.form_url);
-                }
-                self.expires_at = report.expires_at.or(self.expires_at);
-                self.climb(Live, "found_pending");
+            (ReportedStatus::Pending | ReportedStatus::Held, Intent | Unknown | Live) => {
+                self.wait_for_payer(report, now);
             }
             (ReportedStatus::Paid, Intent | Unknown | Live) => self.get_paid(Paid, report, now),
             (ReportedStatus::Paid, Dead | Absent) => {
@@ -225,11 +192,10 @@ impl Registration {
                 }
             }
             (ReportedStatus::Strange, _) => {
-                self.strange_since.get_or_insert(now);
                 events.push(DomainEvent::StrangeStatus { provider: self.provider });
             }
-            // It was given up, and waits for a payer all the same: it is declined, and told.
-            (ReportedStatus::Pending, Dead | Absent) => {
+            // It was given up, and waits for a payer or holds money all the same: it is declined, and told.
+            (ReportedStatus::Pending | ReportedStatus::Held, Dead | Absent) => {
                 self.given_up_at.get_or_insert(now);
                 if self.evidence != STILL_PENDING {
                     STILL_PENDING.clone_into(&mut self.evidence);
@@ -242,8 +208,39 @@ impl Registration {
                     self.ended_at = Some(now);
                 }
             }
-            (ReportedStatus::Pending | ReportedStatus::Over(_), Paid | Surplus) => {}
+            (
+                ReportedStatus::Pending | ReportedStatus::Held | ReportedStatus::Over(_),
+                Paid | Surplus,
+            ) => {}
         }
+    }
+
+    /// A hold that lasts is as strange as a word that we do not know.
+    fn note_strangeness(&mut self, status: ReportedStatus, now: Timestamp) {
+        match status {
+            ReportedStatus::Strange | ReportedStatus::Held => {
+                self.strange_since.get_or_insert(now);
+            }
+            ReportedStatus::Pending | ReportedStatus::Paid | ReportedStatus::Over(_) => {
+                self.strange_since = None;
+            }
+        }
+    }
+
+    /// It is alive, without money of ours.
+    fn wait_for_payer(&mut self, report: &PaymentReport, now: Timestamp) {
+        self.registered_at.get_or_insert(now);
+        if report.form_url.is_some() {
+            self.form_url.clone_from(&report.form_url);
+        }
+        self.expires_at = report.expires_at.or(self.expires_at);
+        let held = report.status == ReportedStatus::Held;
+        let evidence = match (held, self.evidence == STRANGE_TOLD) {
+            (true, true) => STRANGE_TOLD,
+            (true, false) => "found_held",
+            (false, _) => "found_pending",
+        };
+        self.climb(RegistrationState::Live, evidence);
     }
 
     fn get_paid(&mut self, state: RegistrationState, report: &PaymentReport, now: Timestamp) {
@@ -267,9 +264,13 @@ impl Registration {
 
     fn cancelled(&mut self, result: &ChangeResult, now: Timestamp) {
         match result {
-            // Also after a refusal the truth is asked for: it may just have been paid.
-            ChangeResult::Acknowledged | ChangeResult::Refused | ChangeResult::Unknown => {
+            ChangeResult::Acknowledged | ChangeResult::Unknown => self.cancel_sent_at = Some(now),
+            // Also after a refusal the truth is asked for: it may just have been paid. Whoever wants it
+            // taken back still has to want it anew.
+            ChangeResult::Refused => {
                 self.cancel_sent_at = Some(now);
+                let after = |before: Timestamp| now.max(before + Duration::from_micros(1));
+                self.given_up_at = Some(self.given_up_at.map_or(now, after));
             }
             ChangeResult::NotExecuted(_) => {}
         }

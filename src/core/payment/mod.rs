@@ -16,6 +16,7 @@ pub mod task;
 
 pub mod commands;
 pub mod context;
+mod contradiction;
 mod decide;
 pub mod decision;
 pub mod effect;

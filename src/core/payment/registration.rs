@@ -122,8 +122,8 @@ pub struct Registration {
     pub not_found: u32,
     /// We asked the provider to take it back; the evidence is awaited.
     pub cancel_sent_at: Option<Timestamp>,
-    /// We decided to take it back: from then on its form is not handed out, and it is wound down to its
-    /// end whatever comes late.
+    /// We decided to take it back, for the last time that the provider had not refused: from then on its
+    /// form is not handed out, and it is wound down to its end whatever comes late.
     pub given_up_at: Option<Timestamp>,
     /// When somebody last told of news that no answer has settled yet.
     pub sync_requested_at: Option<Timestamp>,
@@ -135,7 +135,7 @@ pub struct Registration {
     pub ended_at: Option<Timestamp>,
     /// How often it was looked at since it was paid or over, in case its news was lost.
     pub looks: u32,
-    /// Since when the provider tells a status that we do not know.
+    /// Since when the provider tells a status that we do not know, or a hold.
     pub strange_since: Option<Timestamp>,
     pub expires_at: Option<Timestamp>,
     pub refunded: Money,

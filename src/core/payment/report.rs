@@ -10,8 +10,11 @@ use crate::core::payment::registration::Ending;
 pub struct PaymentReport {
     pub number: ProviderNumber,
     pub external_id: Option<String>,
-    /// `None` when the provider did not tell it or told nonsense: a mismatch, never 0.
+    /// `None` when the provider did not tell it, or told nonsense about a sum: a mismatch, never 0.
     pub amount: Option<Money>,
+    /// What was held or taken in all, before anything went back, where the provider tells it beside the
+    /// amount: a part is not the whole.
+    pub taken: Option<Money>,
     pub status: ReportedStatus,
     /// All that was ever given back of this payment, by whomever. `None` when it was not told: its absence
     /// proves as little as a sum that has not grown yet, for a provider's reads may lag behind its writes.
@@ -25,6 +28,9 @@ pub struct PaymentReport {
 pub enum ReportedStatus {
     /// Waits for the payer, or the payer is at it.
     Pending,
+    /// The payer's money is on hold and not ours yet, which we never ask for: it may become a payment, or
+    /// has to be released.
+    Held,
     Paid,
     /// Over without money.
     Over(Ending),
@@ -37,6 +43,7 @@ impl ReportedStatus {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
+            Self::Held => "held",
             Self::Paid => "paid",
             Self::Over(ending) => ending.as_str(),
             Self::Strange => "strange",

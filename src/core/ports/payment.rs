@@ -21,6 +21,8 @@ use std::time::Duration;
 ///   one order under it at most. Where the provider does not see to that by itself, the adapter must.
 /// * **Nothing is taken for a no.** `NotExecuted` and `Rejected` are said only of a call that certainly
 ///   had no effect and never will have. Whatever else keeps an answer away is `Unknown`.
+/// * **What the provider says is told as it is.** A part of the money, or a hold, is never `Paid`; a refusal
+///   that names an order refuses nothing; a number or a sum that is not ours is told, and the core compares.
 /// * **Only the status is evidence.** `Ok` of a cancellation or a refund is a word that was taken, no more.
 /// * **A callback is a hint.** Whoever sent it, it only makes the core ask.
 #[async_trait::async_trait]
@@ -67,9 +69,9 @@ pub trait PaymentPort: Send + Sync + fmt::Debug {
         call: &Call,
     ) -> Result<Finding, PaymentError>;
 
-    /// Takes an unpaid registration back. `Ok` means the provider took the word; only
-    /// `payment_status` is evidence.
-    async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError>;
+    /// Takes an unpaid registration back, and releases the payer's money if it is on hold. `Ok` means the
+    /// provider took the word; only `payment_status` is evidence.
+    async fn cancel(&self, order: &CancelOrder, call: &Call) -> Result<(), PaymentError>;
 
     /// Gives money back, once for each key where keys are kept. `Ok` means the provider took the word;
     /// only `payment_status` is evidence.
@@ -104,6 +106,14 @@ pub struct PaymentRef {
     pub number: ProviderNumber,
     /// The provider's own id, when it was ever told.
     pub external_id: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CancelOrder {
+    pub payment: PaymentRef,
+    /// The cancellation's key: 1 to 64 of `[A-Za-z0-9_-]`, the same for every repeat whose outcome is in
+    /// doubt, another once it was refused.
+    pub cancel_id: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -78,6 +78,8 @@ pub fn payment(order: &Order, confirmation_base: &str) -> Value {
     let (status, canceled) = match order.state {
         State::Created => ("pending", None),
         State::Held => ("authorized", None),
+        // No word of the protocol: its readers keep what they do not know.
+        State::InDoubt => ("uncertain", None),
         State::Paid => ("succeeded", None),
         State::Declined => ("canceled", Some("declined")),
         State::Expired => ("canceled", Some("expired")),

@@ -165,7 +165,7 @@ pub fn order_status(order: &Order) -> u8 {
         State::Paid if order.refunded > 0 => 4,
         State::Paid => 2,
         State::Reversed => 3,
-        State::Declined | State::Expired | State::Cancelled => 6,
+        State::InDoubt | State::Declined | State::Expired | State::Cancelled => 6,
     }
 }
 
@@ -185,6 +185,7 @@ fn action_code(order: &Order) -> i32 {
         State::Created | State::Cancelled if order.attempts_failed == 0 => -100,
         State::Created | State::Cancelled => 116,
         State::Held | State::Paid => 0,
+        State::InDoubt => 1019,
         State::Reversed => 400,
         State::Declined => -2013,
         State::Expired => -2007,
@@ -194,7 +195,12 @@ fn action_code(order: &Order) -> i32 {
 fn approved(order: &Order) -> i64 {
     match order.state {
         State::Held | State::Paid => order.amount,
-        State::Created | State::Declined | State::Expired | State::Cancelled | State::Reversed => 0,
+        State::Created
+        | State::InDoubt
+        | State::Declined
+        | State::Expired
+        | State::Cancelled
+        | State::Reversed => 0,
     }
 }
 

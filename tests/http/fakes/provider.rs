@@ -7,8 +7,9 @@ use order_service::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, She
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
-    Callback, CallbackError, Capacity, Concern, Finding, PaymentError, PaymentPort, PaymentRef,
-    PaymentReport, RawCallback, RefundOrder, RegisterOrder, Registered, Rejection, ReportedStatus,
+    Callback, CallbackError, CancelOrder, Capacity, Concern, Finding, PaymentError, PaymentPort,
+    PaymentRef, PaymentReport, RawCallback, RefundOrder, RegisterOrder, Registered, Rejection,
+    ReportedStatus,
 };
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -143,6 +144,7 @@ impl PaymentPort for RecordingProvider {
             number: payment.number.clone(),
             external_id: payment.external_id.clone(),
             amount: Some(order.amount),
+            taken: None,
             status,
             refunded: Some(Money::rub(self.refunded.load(Ordering::Relaxed)).unwrap()),
             form_url: None,
@@ -150,7 +152,7 @@ impl PaymentPort for RecordingProvider {
         }))
     }
 
-    async fn cancel(&self, _: &PaymentRef, _: &Call) -> Result<(), PaymentError> {
+    async fn cancel(&self, _: &CancelOrder, _: &Call) -> Result<(), PaymentError> {
         self.answer().await?;
         self.cancelled.store(true, Ordering::Relaxed);
         Ok(())

@@ -9,7 +9,7 @@ use order_service::core::domain::unavailable::{NotExecuted, Unknown};
 use order_service::core::payment::registration::Ending;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::payment::{
-    Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef,
+    Callback, CallbackError, CancelOrder, Capacity, Finding, PaymentError, PaymentPort, PaymentRef,
     PaymentReport, RawCallback, RefundOrder, RegisterOrder, Registered, ReportedStatus,
 };
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -46,6 +46,7 @@ impl MutantPort {
             number: payment.number.clone(),
             external_id: None,
             amount,
+            taken: None,
             status: ReportedStatus::Over(ending),
             refunded: None,
             form_url: None,
@@ -131,12 +132,12 @@ impl PaymentPort for MutantPort {
         Ok(found)
     }
 
-    async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError> {
-        let cancelled = self.port.cancel(payment, call).await;
+    async fn cancel(&self, order: &CancelOrder, call: &Call) -> Result<(), PaymentError> {
+        let cancelled = self.port.cancel(order, call).await;
         let executed = !matches!(cancelled, Err(PaymentError::NotExecuted(_)));
         if self.is(Mutant::DeclineBelieved) && executed {
             let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
-            declined.push(payment.number.as_str().to_owned());
+            declined.push(order.payment.number.as_str().to_owned());
         }
         cancelled
     }

@@ -3,11 +3,11 @@
 
 use super::wire::is_name;
 use crate::adapters::outbound::signature::hmac_sha256_matches;
+use crate::adapters::outbound::told::Told;
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::payment::{Callback, CallbackError, RawCallback};
 use secrecy::SecretString;
-use serde::Deserialize;
 
 /// Two while keys rotate; more is somebody who tries.
 const MOST_SIGNATURES: usize = 8;
@@ -30,37 +30,16 @@ pub(super) fn read(
         Some(_) => CallbackError::NotOurs,
         None => CallbackError::Malformed,
     };
-    let event: Event = serde_json::from_slice(raw.body).map_err(|_| refused("not an event"))?;
+    let event = Told::read(raw.body, &["id", "type", "data"]).ok_or(refused("not an event"))?;
+    let payment = event.object("data", &["order_id"]).ok_or(refused("not an event"))?;
+    let named = |text: Option<String>| text.filter(|text| is_name(text));
     let kind = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_';
-    if !is_name(&event.id) {
-        return Err(refused("id"));
-    }
-    if !is_name(&event.data.order_id) {
-        return Err(refused("order_id"));
-    }
-    if !(1..=LONGEST_KIND).contains(&event.kind.len()) || !event.kind.bytes().all(kind) {
-        return Err(refused("type"));
-    }
-    Ok(Callback {
-        number: ProviderNumber::told(&event.data.order_id),
-        event_id: Some(event.id),
-        kind: event.kind,
-        signed: signed_at.is_some(),
-        signed_at,
-    })
-}
-
-#[derive(Deserialize)]
-struct Event {
-    id: String,
-    #[serde(rename = "type")]
-    kind: String,
-    data: Data,
-}
-
-#[derive(Deserialize)]
-struct Data {
-    order_id: String,
+    let kinds = |text: &String| (1..=LONGEST_KIND).contains(&text.len()) && text.bytes().all(kind);
+    let id = named(event.text("id")).ok_or(refused("id"))?;
+    let number = named(payment.text("order_id")).ok_or(refused("order_id"))?;
+    let kind = event.text("type").filter(kinds).ok_or(refused("type"))?;
+    let (number, signed) = (ProviderNumber::told(&number), signed_at.is_some());
+    Ok(Callback { number, event_id: Some(id), kind, signed, signed_at })
 }
 
 /// The time in `t=<unix>,v1=<hex>[,v1=<hex>]`, if one of the signatures is by one of our secrets.

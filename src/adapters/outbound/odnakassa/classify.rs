@@ -1,7 +1,7 @@
 //! What OdnaKassa's answers and silences mean for an order: the outcome matrix (docs/outcomes.md) as
 //! far as it is OdnaKassa's.
 
-use super::wire::Payment;
+use super::wire::{self, Payment, Refusal};
 use crate::adapters::resilience::outcome::Failed;
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};
 use crate::core::ports::payment::{
@@ -23,6 +23,23 @@ pub(super) enum Voice {
     Success,
     /// An error whose code decides.
     Refusal,
+}
+
+/// What came back, as far as it is OdnaKassa's own word.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// Its body.
+    Success(Vec<u8>),
+    Refusal(StatusCode, Refusal),
+}
+
+impl Answer {
+    fn success(self) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Success(body) => Ok(body),
+            Self::Refusal(status, refusal) => Err(refused(status, refusal.code.as_deref())),
+        }
+    }
 }
 
 /// What the HTTP status says by itself.
@@ -47,12 +64,12 @@ pub(super) fn exchange(
 
 /// What an error's code says under its status. Without a code it was a proxy that spoke, and whether
 /// before or after OdnaKassa nobody knows.
-pub(super) fn refusal(status: StatusCode, code: Option<&str>) -> Failure {
+fn refused(status: StatusCode, code: Option<&str>) -> Failure {
     let Some(code) = code else { return unreadable() };
     match (status.as_u16(), code) {
         (401 | 403, _) => rejected(&format!("http_{}", status.as_u16()), Concern::Account),
         (400, "invalid_request") => rejected(code, Concern::Order),
-        (409 | 422, code) => refusal_by_code(code),
+        (409 | 422, code) => refused_by_code(code),
         _ => unreadable(),
     }
 }
@@ -62,7 +79,7 @@ pub(super) fn locked_out(status: StatusCode) -> bool {
     matches!(status.as_u16(), 401 | 403)
 }
 
-fn refusal_by_code(code: &str) -> Failure {
+fn refused_by_code(code: &str) -> Failure {
     match code {
         // Both: there may be a payment under our number. The core asks and compares.
         "order_id_conflict" | KEY_REUSED => Failed::Answered(PaymentError::Duplicate),
@@ -75,42 +92,43 @@ fn refusal_by_code(code: &str) -> Failure {
 }
 
 /// The answer to a creation: the payment as it is now, for a replay tells its current status.
-pub(super) fn registration(
-    payment: Option<Payment>,
-    order: &RegisterOrder,
-) -> Result<Registered, Failure> {
-    let report = payment.ok_or_else(unreadable)?.report();
+pub(super) fn registration(answer: Answer, order: &RegisterOrder) -> Result<Registered, Failure> {
+    // A no and a payment in one breath: the payment may be alive, so it is asked for.
+    let names_a_payment = matches!(&answer, Answer::Refusal(_, told) if told.names_a_payment);
+    let body = match answer.success() {
+        Err(Failed::Answered(PaymentError::Rejected(_))) if names_a_payment => Err(in_doubt()),
+        said => said,
+    }?;
+    let report = Payment::parse(&body).ok_or_else(unreadable)?.report();
     if report.number != order.number {
         return Err(unreadable());
     }
-    // Over before a payer saw it: declined.
-    if matches!(report.status, ReportedStatus::Over(_)) {
-        return Err(rejected("canceled", Concern::Order));
-    }
-    if report.amount != Some(order.amount) || report.status != ReportedStatus::Pending {
-        // Not what we asked for, or no longer: the core asks and compares.
-        return Err(Failed::Answered(PaymentError::Duplicate));
-    }
-    match (report.external_id, report.form_url) {
-        (Some(external_id), Some(form_url)) => {
-            Ok(Registered { external_id, form_url, expires_at: report.expires_at })
-        }
-        (_, _) => Err(unreadable()),
+    let ask = || Err(Failed::Answered(PaymentError::Duplicate));
+    match report.status {
+        // Not what we asked for: the core asks and compares.
+        _ if report.amount != Some(order.amount) => ask(),
+        ReportedStatus::Held | ReportedStatus::Paid | ReportedStatus::Strange => ask(),
+        // Over before a payer saw it: declined.
+        ReportedStatus::Over(_) => Err(rejected("canceled", Concern::Order)),
+        ReportedStatus::Pending => match (report.external_id, report.form_url) {
+            (Some(external_id), Some(form_url)) => {
+                Ok(Registered { external_id, form_url, expires_at: report.expires_at })
+            }
+            (_, _) => Err(unreadable()),
+        },
     }
 }
 
-pub(super) fn finding(found: Option<Option<Payment>>) -> Result<Finding, Failure> {
-    let found = found.ok_or_else(unreadable)?;
+pub(super) fn finding(answer: Answer) -> Result<Finding, Failure> {
+    let found = wire::parse_list(&answer.success()?).ok_or_else(unreadable)?;
     Ok(found.map_or(Finding::NotFound, |payment| Finding::Found(payment.report())))
 }
 
 /// The answer to a cancellation or a refund, which are no registrations that one could ask for.
-pub(super) fn change(answer: Result<Vec<u8>, Failure>) -> Result<(), Failure> {
-    match answer {
+pub(super) fn change(answer: Answer) -> Result<(), Failure> {
+    match answer.success() {
         Ok(body) => Payment::parse(&body).map(|_| ()).ok_or_else(unreadable),
-        Err(Failed::Answered(PaymentError::Duplicate)) => {
-            Err(Failed::Answered(PaymentError::Unknown(Unknown::Unreadable)))
-        }
+        Err(Failed::Answered(PaymentError::Duplicate)) => Err(in_doubt()),
         Err(failure) => Err(failure),
     }
 }
@@ -129,6 +147,11 @@ pub(super) fn amount_refused() -> Failure {
 
 fn rejected(code: &str, concerns: Concern) -> Failure {
     Failed::Answered(PaymentError::Rejected(Rejection { code: code.to_owned(), concerns }))
+}
+
+/// OdnaKassa answered, and nothing is proven.
+fn in_doubt() -> Failure {
+    Failed::Answered(PaymentError::Unknown(Unknown::Unreadable))
 }
 
 pub(super) fn unreadable() -> Failure {

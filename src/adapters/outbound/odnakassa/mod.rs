@@ -20,17 +20,17 @@ use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::unavailable::System;
 use crate::core::ports::call::Call;
 use crate::core::ports::payment::{
-    Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef, RawCallback,
-    RefundOrder, RegisterOrder, Registered,
+    Callback, CallbackError, CancelOrder, Capacity, Finding, PaymentError, PaymentPort, PaymentRef,
+    RawCallback, RefundOrder, RegisterOrder, Registered,
 };
-use classify::{Failure, Voice};
+use classify::{Answer, Failure, Voice};
 use http::header::CONTENT_TYPE;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::instrument;
-use wire::Payment;
+use wire::Refusal;
 
 #[derive(Debug, Clone)]
 pub struct OdnaKassaConfig {
@@ -182,11 +182,11 @@ impl PaymentPort for OdnaKassaAdapter {
         circuit_breaker.state, bulkhead.wait_ms, slow_call,
         otel.status_code, otel.status_description,
     ))]
-    async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError> {
+    async fn cancel(&self, order: &CancelOrder, call: &Call) -> Result<(), PaymentError> {
         let guarded = async {
             self.breaker.check()?;
             let permit = self.semaphore.acquire(call.deadline).await?;
-            let exchange = self.call_timeout.cap(call.deadline, self.post_cancel(payment, call));
+            let exchange = self.call_timeout.cap(call.deadline, self.post_cancel(order, call));
             permit.hold(self.breaker.call("cancel", exchange)).await
         };
         guarded.await.map_err(|failure| self.conclude(failure))
@@ -221,29 +221,28 @@ impl OdnaKassaAdapter {
     ) -> Result<Registered, Failure> {
         let body = wire::create(order).ok_or_else(classify::amount_refused)?;
         let key = order.number.as_str();
-        let reply = self.post("v1/payments", key, &body, call).await?;
-        classify::registration(Payment::parse(&reply), order)
+        let answer = self.post("v1/payments", key, &body, call).await?;
+        classify::registration(answer, order)
     }
 
     /// Always by our number: it is what we know for certain, and what the core compares.
     async fn get_finding(&self, number: &ProviderNumber, call: &Call) -> Result<Finding, Failure> {
         let path = format!("v1/payments?order_id={number}");
-        let reply = self.exchange(&path, None, call).await?;
-        classify::finding(wire::parse_list(&reply))
+        classify::finding(self.exchange(&path, None, call).await?)
     }
 
-    async fn post_cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), Failure> {
-        let id = self.id_of(payment, call).await?;
-        let key = format!("cancel-{}", payment.number);
+    /// Also releases what is on hold.
+    async fn post_cancel(&self, order: &CancelOrder, call: &Call) -> Result<(), Failure> {
+        let id = self.id_of(&order.payment, call).await?;
         let path = format!("v1/payments/{id}/cancel");
-        classify::change(self.post(&path, &key, &wire::nothing(), call).await)
+        classify::change(self.post(&path, &order.cancel_id, &wire::nothing(), call).await?)
     }
 
     async fn post_refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), Failure> {
         let body = wire::refund(refund).ok_or_else(classify::amount_refused)?;
         let id = self.id_of(&refund.payment, call).await?;
         let path = format!("v1/payments/{id}/refunds");
-        classify::change(self.post(&path, &refund.refund_id, &body, call).await)
+        classify::change(self.post(&path, &refund.refund_id, &body, call).await?)
     }
 
     /// Changes go by OdnaKassa's own id; when it was never told, it is asked for.
@@ -260,17 +259,17 @@ impl OdnaKassaAdapter {
         key: &str,
         body: &Value,
         call: &Call,
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Result<Answer, Failure> {
         self.exchange(path, Some((key, body)), call).await
     }
 
-    /// One exchange, a write under its key; the body of a success.
+    /// One exchange, a write under its key.
     async fn exchange(
         &self,
         path: &str,
         write: Option<(&str, &Value)>,
         call: &Call,
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Result<Answer, Failure> {
         let url = format!("{}{path}", self.base_url);
         let request = match write {
             Some((key, body)) => self
@@ -287,15 +286,15 @@ impl OdnaKassaAdapter {
         let voice = classify::exchange(status, reply.retry_after)?;
         let body = reply.body().await?;
         match voice {
-            Voice::Success => Ok(body),
+            Voice::Success => Ok(Answer::Success(body)),
             Voice::Refusal => {
-                let code = wire::error_code(&body);
-                match code.as_deref() {
+                let refusal = Refusal::parse(&body);
+                match refusal.code.as_deref() {
                     Some(classify::KEY_REUSED) => self.alarm.raise(classify::KEY_REUSED),
                     None if classify::locked_out(status) => self.alarm.raise(status.as_str()),
                     Some(_) | None => {}
                 }
-                Err(classify::refusal(status, code.as_deref()))
+                Ok(Answer::Refusal(status, refusal))
             }
         }
     }

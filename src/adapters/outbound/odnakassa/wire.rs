@@ -1,13 +1,13 @@
 //! OdnaKassa's words, both ways. Money is text with two decimals there and whole kopecks here; the
 //! way between is exact or an error, and never a float.
 
-use crate::adapters::outbound::http_client::Url;
+use crate::adapters::outbound::payment_page::payment_page;
+use crate::adapters::outbound::told::{Told, shown};
 use crate::core::domain::money::{Currency, Money};
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::registration::Ending;
 use crate::core::ports::payment::{PaymentReport, RefundOrder, RegisterOrder, ReportedStatus};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// `None` for an amount that the protocol cannot express.
@@ -39,73 +39,67 @@ fn money(amount: Money) -> Option<Value> {
     )
 }
 
-#[derive(Debug, Clone, Deserialize)]
-struct Sum {
-    value: String,
-    currency: String,
-}
-
-impl Sum {
-    /// `^\d{1,10}\.\d{2}$`, in roubles.
-    fn read(&self) -> Option<Money> {
-        let (whole, part) = self.value.split_once('.')?;
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let formed = (1..=10).contains(&whole.len()) && part.len() == 2;
-        if !formed || !digits(whole) || !digits(part) || self.currency != "RUB" {
-            return None;
-        }
-        Money::rub(whole.parse::<i64>().ok()? * 100 + part.parse::<i64>().ok()?).ok()
+/// `^\d{1,10}\.\d{2}$`, in roubles.
+fn kopecks(value: &str, currency: &str) -> Option<Money> {
+    let (whole, part) = value.split_once('.')?;
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let formed = (1..=10).contains(&whole.len()) && part.len() == 2;
+    if !formed || !digits(whole) || !digits(part) || currency != "RUB" {
+        return None;
     }
+    Money::rub(whole.parse::<i64>().ok()? * 100 + part.parse::<i64>().ok()?).ok()
 }
 
-/// A payment object; members that we do not know are ignored.
-#[derive(Debug, Deserialize)]
+/// What is read of a payment object; members that OdnaKassa adds are its own affair.
+const NEEDED: &[&str] =
+    &["id", "order_id", "status", "amount", "refunded", "confirmation", "expires_at", "canceled"];
+
+/// A payment object.
+#[derive(Debug)]
 pub(super) struct Payment {
     id: String,
     order_id: String,
     status: String,
-    amount: Option<Sum>,
-    refunded: Option<Sum>,
-    confirmation: Option<Confirmation>,
-    expires_at: Option<String>,
-    canceled: Option<Canceled>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Confirmation {
-    confirmation_url: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Canceled {
-    reason: String,
+    rest: Told,
 }
 
 impl Payment {
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
-        serde_json::from_slice::<Self>(body).ok().filter(|payment| is_name(&payment.id))
+        Self::of(Told::read(body, NEEDED)?)
+    }
+
+    /// `None` unless it names itself, our order and a state.
+    fn of(told: Told) -> Option<Self> {
+        let id = told.text("id").filter(|id| is_name(id))?;
+        let (order_id, status) = (told.text("order_id")?, told.text("status")?);
+        Some(Self { id, order_id, status, rest: told })
     }
 
     pub(super) fn report(self) -> PaymentReport {
         PaymentReport {
             status: self.reported_status(),
-            number: ProviderNumber::told(&self.order_id),
-            external_id: Some(self.id),
-            amount: self.amount.and_then(|sum| sum.read()),
-            refunded: self.refunded.and_then(|sum| sum.read()),
+            number: ProviderNumber::told(&shown(&self.order_id)),
+            amount: self.money("amount"),
+            taken: None,
+            refunded: self.money("refunded"),
             form_url: self
-                .confirmation
-                .map(|page| page.confirmation_url)
-                .filter(|url| is_page(url)),
-            expires_at: self.expires_at.and_then(|text| Timestamp::parse_rfc3339(&text)),
+                .text_in("confirmation", &["confirmation_url"])
+                .as_deref()
+                .and_then(payment_page),
+            expires_at: self
+                .rest
+                .text("expires_at")
+                .and_then(|text| Timestamp::parse_rfc3339(&text)),
+            external_id: Some(self.id),
         }
     }
 
     fn reported_status(&self) -> ReportedStatus {
         match self.status.as_str() {
-            "pending" | "authorized" => ReportedStatus::Pending,
+            "pending" => ReportedStatus::Pending,
+            "authorized" => ReportedStatus::Held,
             "succeeded" => ReportedStatus::Paid,
-            "canceled" => match self.canceled.as_ref().map(|canceled| canceled.reason.as_str()) {
+            "canceled" => match self.text_in("canceled", &["reason"]).as_deref() {
                 Some("expired") => ReportedStatus::Over(Ending::Expired),
                 Some("merchant") => ReportedStatus::Over(Ending::Cancelled),
                 // Over without money in any case; a new reason changes nothing about that.
@@ -114,32 +108,46 @@ impl Payment {
             _ => ReportedStatus::Strange,
         }
     }
+
+    fn money(&self, name: &str) -> Option<Money> {
+        let sum = self.rest.object(name, &["value", "currency"])?;
+        kopecks(&sum.text("value")?, &sum.text("currency")?)
+    }
+
+    /// The one member of an object that is needed.
+    fn text_in(&self, name: &str, member: &'static [&'static str; 1]) -> Option<String> {
+        self.rest.object(name, member)?.text(member[0])
+    }
 }
 
 /// The answer to a query by our number: no payment or one; `None` for anything else.
 pub(super) fn parse_list(body: &[u8]) -> Option<Option<Payment>> {
-    #[derive(Deserialize)]
-    struct List {
-        items: Vec<Payment>,
-    }
-    let mut items = serde_json::from_slice::<List>(body).ok()?.items;
-    let first = items.pop();
-    let sound = items.is_empty() && first.as_ref().is_none_or(|payment| is_name(&payment.id));
-    sound.then_some(first)
+    let mut items = Told::read(body, &["items"])?.list("items", NEEDED)?;
+    let Some(first) = items.pop() else { return Some(None) };
+    items.is_empty().then(|| Payment::of(first?)).flatten().map(Some)
 }
 
-/// The word in an error's body.
-pub(super) fn error_code(body: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Envelope {
-        error: Problem,
+/// An error's body.
+#[derive(Debug, Default)]
+pub(super) struct Refusal {
+    /// The word for it.
+    pub(super) code: Option<String>,
+    /// It names a payment.
+    pub(super) names_a_payment: bool,
+}
+
+impl Refusal {
+    pub(super) fn parse(body: &[u8]) -> Self {
+        let Some(told) = Told::read(body, &["error", "id", "payment_id"]) else {
+            return Self::default();
+        };
+        let error = told.object("error", &["code", "payment_id"]);
+        let code = error.as_ref().and_then(|error| error.text("code"));
+        let names_a_payment = told.has("id")
+            || told.has("payment_id")
+            || error.is_some_and(|error| error.has("payment_id"));
+        Self { code: code.filter(|code| is_name(code)), names_a_payment }
     }
-    #[derive(Deserialize)]
-    struct Problem {
-        code: String,
-    }
-    let code = serde_json::from_slice::<Envelope>(body).ok()?.error.code;
-    is_name(&code).then_some(code)
 }
 
 /// 1 to 64 of `[A-Za-z0-9_-]`: what may stand in a path, a header and a log.
@@ -148,26 +156,21 @@ pub(super) fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(allowed)
 }
 
-/// Whether a payer can be sent there.
-fn is_page(text: &str) -> bool {
-    text.len() <= 2048 && Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     fn read(value: &str, currency: &str) -> Option<i64> {
-        Sum { value: value.to_owned(), currency: currency.to_owned() }.read().map(Money::minor)
+        kopecks(value, currency).map(Money::minor)
     }
 
     proptest! {
         #[test]
         fn money_goes_there_and_back_exactly(kopecks in 1..=999_999_999_999_i64) {
             let told = money(Money::rub(kopecks).unwrap()).unwrap();
-            let sum: Sum = serde_json::from_value(told).unwrap();
-            prop_assert_eq!(sum.read().map(Money::minor), Some(kopecks));
+            let back = read(told["value"].as_str().unwrap(), told["currency"].as_str().unwrap());
+            prop_assert_eq!(back, Some(kopecks));
         }
     }
 
@@ -198,8 +201,8 @@ mod tests {
                 json!({"id": "pay_1", "order_id": "N", "status": status, "canceled": canceled});
             Payment::parse(body.to_string().as_bytes()).unwrap().report().status
         };
-        use ReportedStatus::{Over, Paid, Pending, Strange};
-        assert_eq!((told("pending", None), told("authorized", None)), (Pending, Pending));
+        use ReportedStatus::{Held, Over, Paid, Pending, Strange};
+        assert_eq!((told("pending", None), told("authorized", None)), (Pending, Held));
         assert_eq!(told("succeeded", None), Paid);
         assert_eq!(told("canceled", Some("expired")), Over(Ending::Expired));
         assert_eq!(told("canceled", Some("merchant")), Over(Ending::Cancelled));

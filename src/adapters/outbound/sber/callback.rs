@@ -3,9 +3,9 @@
 
 use super::CallbackKey;
 use crate::adapters::outbound::signature::hmac_sha256_matches;
+use crate::adapters::outbound::told::Told;
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::ports::payment::{Callback, CallbackError, RawCallback};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 
 const LONGEST_NUMBER: usize = 36;
@@ -84,18 +84,12 @@ impl CallbackKey {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Body {
-    order_number: String,
-    operation: String,
-    status: i64,
-}
-
 fn read_json(body: &[u8]) -> Result<Callback, CallbackError> {
-    let body: Body =
-        serde_json::from_slice(body).map_err(|_| CallbackError::Malformed("not the JSON form"))?;
-    callback(&body.order_number, &body.operation, &body.status.to_string(), false)
+    let told = Told::read(body, &["orderNumber", "operation", "status"])
+        .ok_or(CallbackError::Malformed("not the JSON form"))?;
+    let text = |name| told.text(name).unwrap_or_default();
+    let status = told.integer("status").map(|status| status.to_string()).unwrap_or_default();
+    callback(&text("orderNumber"), &text("operation"), &status, false)
 }
 
 #[cfg(test)]

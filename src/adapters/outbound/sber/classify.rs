@@ -5,7 +5,9 @@ use super::Protocol;
 use super::wire::Reply;
 use crate::adapters::resilience::outcome::Failed;
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};
-use crate::core::ports::payment::{Concern, Finding, PaymentError, Registered, Rejection};
+use crate::core::ports::payment::{
+    Concern, Finding, PaymentError, PaymentRef, Registered, Rejection, ReportedStatus,
+};
 use http::StatusCode;
 use std::time::Duration;
 
@@ -53,7 +55,11 @@ pub(super) fn locked_out(status: StatusCode) -> bool {
 
 pub(super) fn registration(protocol: Protocol, reply: &Reply) -> Result<Registered, Failure> {
     use Concern::{Account, Order};
-    match (code_of(reply)?, protocol) {
+    let code = code_of(reply)?;
+    if refuses_an_order_it_names(reply) {
+        return Err(Failed::Answered(PaymentError::Unknown(Unknown::Unreadable)));
+    }
+    match (code, protocol) {
         // A success without its payload is no success.
         (0, _) => reply.registered().ok_or_else(unreadable),
         (1, _) => Err(Failed::Answered(PaymentError::Duplicate)),
@@ -68,10 +74,15 @@ pub(super) fn registration(protocol: Protocol, reply: &Reply) -> Result<Register
     }
 }
 
+/// A no and an order in one breath: the order may be alive, so it is asked for.
+fn refuses_an_order_it_names(reply: &Reply) -> bool {
+    reply.code().is_some_and(|code| code != 0) && reply.names_an_order()
+}
+
 /// The JSON generation's 5 also stands for "the request failed" and "access denied": before it
 /// counts as a refusal, one look at the order must tell.
 pub(super) fn needs_a_look(protocol: Protocol, reply: &Reply) -> bool {
-    protocol == Protocol::Json && reply.code() == Some(5)
+    protocol == Protocol::Json && reply.code() == Some(5) && !refuses_an_order_it_names(reply)
 }
 
 /// What that 5 was, by what the look found.
@@ -111,6 +122,22 @@ pub(super) fn change(protocol: Protocol, reply: &Reply) -> Result<(), Failure> {
         (7, _) => Err(Failed::Answered(PaymentError::Unknown(Unknown::PartnerFailed))),
         (_, _) => Err(unreadable()),
     }
+}
+
+/// Whether it says, among other things, that the order's state forbids a decline.
+pub(super) fn may_be_held(protocol: Protocol, reply: &Reply) -> bool {
+    match protocol {
+        Protocol::Classic => reply.code() == Some(7),
+        Protocol::Json => matches!(reply.code(), Some(5 | 7)),
+    }
+}
+
+/// The bank's own id of our order, if that holds money: without it nothing is reversed.
+pub(super) fn held_id(finding: Finding, payment: &PaymentRef) -> Option<String> {
+    let Finding::Found(report) = finding else { return None };
+    let held = report.status == ReportedStatus::Held && report.number == payment.number;
+    let ours = |id: &String| payment.external_id.as_ref().is_none_or(|known| known == id);
+    report.external_id.filter(|id| held && ours(id))
 }
 
 /// The bank's own id, without which it refunds nothing.

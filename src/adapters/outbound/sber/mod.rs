@@ -3,6 +3,7 @@
 
 mod callback;
 mod classify;
+mod sums;
 mod wire;
 
 use crate::adapters::observe::adapter_events::AdapterEvents;
@@ -21,8 +22,8 @@ use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::unavailable::System;
 use crate::core::ports::call::Call;
 use crate::core::ports::payment::{
-    Callback, CallbackError, Capacity, Finding, PaymentError, PaymentPort, PaymentRef, RawCallback,
-    RefundOrder, RegisterOrder, Registered,
+    Callback, CallbackError, CancelOrder, Capacity, Finding, PaymentError, PaymentPort, PaymentRef,
+    RawCallback, RefundOrder, RegisterOrder, Registered,
 };
 use classify::{Failure, Voice};
 use http::header::CONTENT_TYPE;
@@ -215,11 +216,12 @@ impl PaymentPort for SberAdapter {
         circuit_breaker.state, bulkhead.wait_ms, slow_call,
         otel.status_code, otel.status_description,
     ))]
-    async fn cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), PaymentError> {
+    async fn cancel(&self, order: &CancelOrder, call: &Call) -> Result<(), PaymentError> {
         let guarded = async {
             self.breaker.check()?;
             let permit = self.semaphore.acquire(call.deadline).await?;
-            let exchange = self.call_timeout.cap(call.deadline, self.post_decline(payment, call));
+            let exchange =
+                self.call_timeout.cap(call.deadline, self.post_cancel(&order.payment, call));
             permit.hold(self.breaker.call("cancel", exchange)).await
         };
         guarded.await.map_err(|failure| self.conclude(failure))
@@ -268,8 +270,18 @@ impl SberAdapter {
         classify::query(self.protocol, &reply)
     }
 
-    async fn post_decline(&self, payment: &PaymentRef, call: &Call) -> Result<(), Failure> {
+    /// A decline is for what nobody has begun to pay. Where the order's state forbids it, money may be on
+    /// hold: that is reversed.
+    async fn post_cancel(&self, payment: &PaymentRef, call: &Call) -> Result<(), Failure> {
         let reply = self.post("decline.do", wire::by_number(&payment.number), "", call).await?;
+        let declined = classify::change(self.protocol, &reply);
+        if !classify::may_be_held(self.protocol, &reply) {
+            return declined;
+        }
+        let look = self.post_query(&payment.number, call).await;
+        let held = look.ok().and_then(|found| classify::held_id(found, payment));
+        let Some(held) = held else { return declined };
+        let reply = self.post("reverse.do", wire::by_id(&held), "", call).await?;
         classify::change(self.protocol, &reply)
     }
 

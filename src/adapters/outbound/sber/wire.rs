@@ -1,8 +1,10 @@
 //! Sber's words, both ways: requests in the encoding of either generation, and replies in all the
 //! shapes in which they have been seen. Nothing here decides what a word means for an order.
 
+use super::sums::Sums;
 use super::{Credentials, Protocol};
-use crate::adapters::outbound::http_client::Url;
+use crate::adapters::outbound::payment_page::payment_page;
+use crate::adapters::outbound::told::{Told, shown};
 use crate::core::domain::money::{Currency, Money};
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::payment::registration::Ending;
@@ -11,13 +13,14 @@ use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
 /// ISO 4217's number for the rouble, the only currency that the gateway takes.
-const ROUBLE: i64 = 643;
+pub(super) const ROUBLE: i64 = 643;
 
 /// The life of the order was over before anybody paid.
 const ACTION_EXPIRED: i64 = -2007;
 
-/// The bank's processing timed out: before it was sent on, or after, without an answer.
-const ACTION_TIMED_OUT: [i64; 2] = [1018, 1019];
+/// Of a declined order: the bank's processing timed out, before it was sent on or after, without an
+/// answer (in either spelling); it is still under way; it has to be asked about; it is paid already.
+const ACTION_IN_DOUBT: [i64; 7] = [1018, 1019, 151_018, 151_019, -99, 94, 2007];
 
 /// Named values of a request, without the login.
 pub(super) type Fields = Map<String, Value>;
@@ -101,103 +104,115 @@ fn flat(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// What is read of a reply; members that the bank adds are its own affair.
+const NEEDED: &[&str] = &[
+    "errorCode",
+    "ErrorCode",
+    "error",
+    "success",
+    "orderId",
+    "formUrl",
+    "orderNumber",
+    "orderStatus",
+    "actionCode",
+    "attributes",
+    "amount",
+    "currency",
+    "paymentAmountInfo",
+];
+
 /// A reply of either generation.
 #[derive(Debug)]
-pub(super) struct Reply(Map<String, Value>);
+pub(super) struct Reply(Told);
 
 impl Reply {
     /// `None` for anything but a JSON object, whatever the content type says.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
-        serde_json::from_slice(body).ok().map(Self)
+        Told::read(body, NEEDED).map(Self)
     }
 
     /// The error code, 0 when there is none; `None` when it says that there is one and not which.
     pub(super) fn code(&self) -> Option<i64> {
-        let plain = self.get("errorCode").or_else(|| self.get("ErrorCode"));
-        match (plain, self.get("error")) {
-            (Some(code), _) => integer(code),
-            (None, Some(nested)) => integer(nested.get("code")?),
-            (None, None) => (self.get("success") != Some(&Value::Bool(false))).then_some(0),
+        let told = &self.0;
+        let plain = ["errorCode", "ErrorCode"].into_iter().find(|name| told.has(name));
+        match plain {
+            Some(name) => told.integer(name),
+            None if told.has("error") => told.object("error", &["code"])?.integer("code"),
+            None => (told.flag("success") != Some(false)).then_some(0),
         }
     }
 
     /// `None` unless both halves of the promise are there.
     pub(super) fn registered(&self) -> Option<Registered> {
-        let external_id = self.gateway_id("orderId")?;
-        let form_url = self.get("formUrl")?.as_str().filter(|url| is_page(url))?.to_owned();
+        let external_id = gateway_id(self.0.text("orderId")?)?;
+        let form_url = payment_page(&self.0.text("formUrl")?)?;
         Some(Registered { external_id, form_url, expires_at: None })
+    }
+
+    /// Whether it names an order of the bank, as only a success should.
+    pub(super) fn names_an_order(&self) -> bool {
+        self.0.has("orderId") && self.0.text("orderId").is_none_or(|id| !id.is_empty())
     }
 
     /// `None` unless it names an order and a state.
     pub(super) fn report(&self) -> Option<PaymentReport> {
-        let info = |name| self.get("paymentAmountInfo").and_then(|info| info.get(name));
+        let sums = Sums::of(&self.0);
+        let status = self.status(&sums)?;
         Some(PaymentReport {
-            number: ProviderNumber::told(self.get("orderNumber")?.as_str()?),
+            number: ProviderNumber::told(&shown(&self.0.text("orderNumber")?)),
             external_id: self.md_order(),
-            amount: self.money(self.get("amount")),
-            status: self.status()?,
-            refunded: self.money(info("refundedAmount")),
+            amount: sums.amount(),
+            taken: sums.taken(status),
+            status,
+            refunded: sums.refunded.exact(),
             form_url: None,
             expires_at: None,
         })
     }
 
-    fn status(&self) -> Option<ReportedStatus> {
-        let action = self.get("actionCode").and_then(integer);
-        Some(match integer(self.get("orderStatus")?)? {
-            // 1 is a hold, which we never ask for; 5 is the payer at the issuer's page: not final.
-            0 | 1 | 5 => ReportedStatus::Pending,
+    fn status(&self, sums: &Sums) -> Option<ReportedStatus> {
+        let action = self.0.integer("actionCode");
+        let status = match self.0.integer("orderStatus")? {
+            // 5 is the payer at the issuer's page: not final.
+            0 | 5 => ReportedStatus::Pending,
+            1 => ReportedStatus::Held,
             // 4 is a refund, whole or in part: `refunded` tells.
             2 | 4 => ReportedStatus::Paid,
             3 => ReportedStatus::Over(Ending::Cancelled),
             6 => match action {
                 Some(ACTION_EXPIRED) => ReportedStatus::Over(Ending::Expired),
                 // The bank does not know what became of the money: nor do we.
-                Some(code) if ACTION_TIMED_OUT.contains(&code) => ReportedStatus::Strange,
+                Some(code) if ACTION_IN_DOUBT.contains(&code) => ReportedStatus::Strange,
                 Some(_) | None => ReportedStatus::Over(Ending::Declined),
             },
             _ => ReportedStatus::Strange,
-        })
+        };
+        // Nobody has paid, and there is money.
+        let contradictory = match status {
+            ReportedStatus::Pending | ReportedStatus::Over(Ending::Declined | Ending::Expired) => {
+                sums.deposited.exact().is_some_and(|money| !money.is_zero())
+            }
+            ReportedStatus::Held
+            | ReportedStatus::Paid
+            | ReportedStatus::Over(Ending::Cancelled | Ending::Refused)
+            | ReportedStatus::Strange => false,
+        };
+        Some(if contradictory { ReportedStatus::Strange } else { status })
     }
 
     /// The only place where the gateway's id comes back when it was asked by our number.
     fn md_order(&self) -> Option<String> {
-        let attributes = self.get("attributes")?.as_array()?;
-        let md_order = attributes.iter().find(|pair| pair["name"] == "mdOrder")?;
-        gateway_id(&md_order["value"])
+        let attributes = self.0.list("attributes", &["name", "value"])?;
+        let mut attributes = attributes.into_iter().flatten();
+        let md_order = attributes.find(|pair| pair.text("name").as_deref() == Some("mdOrder"))?;
+        gateway_id(md_order.text("value")?)
     }
-
-    fn gateway_id(&self, name: &str) -> Option<String> {
-        gateway_id(self.get(name)?)
-    }
-
-    fn money(&self, amount: Option<&Value>) -> Option<Money> {
-        let rouble = self.get("currency").and_then(integer) == Some(ROUBLE);
-        let kopecks = amount.and_then(integer).filter(|_| rouble)?;
-        Money::rub(kopecks).ok()
-    }
-
-    /// A member that is there and not null.
-    fn get(&self, name: &str) -> Option<&Value> {
-        self.0.get(name).filter(|value| !value.is_null())
-    }
-}
-
-/// A whole number, written as one or as a text: the generations differ.
-fn integer(value: &Value) -> Option<i64> {
-    value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }
 
 /// Gateway ids are UUID texts; what is no such word is no id.
-fn gateway_id(value: &Value) -> Option<String> {
-    let id = value.as_str()?;
+fn gateway_id(id: String) -> Option<String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    ((1..=64).contains(&id.len()) && id.bytes().all(allowed)).then(|| id.to_owned())
-}
-
-/// Whether a payer can be sent there.
-fn is_page(text: &str) -> bool {
-    text.len() <= 2048 && Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+    ((1..=64).contains(&id.len()) && id.bytes().all(allowed)).then_some(id)
 }
 
 #[cfg(test)]
@@ -254,40 +269,23 @@ mod tests {
     }
 
     #[test]
-    fn money_is_told_exactly_or_not_at_all() {
-        let told = |amount: Value, currency: Value| {
-            let body = json!({"orderNumber": "N", "orderStatus": 2, "amount": amount, "currency": currency});
-            reply(&body).report().unwrap().amount.map(Money::minor)
-        };
-        assert_eq!(told(json!(19900), json!("643")), Some(19900));
-        assert_eq!(told(json!(19900), json!(643)), Some(19900));
-        for (amount, currency) in [
-            (json!(19900), json!("810")),
-            (json!(19900), json!(null)),
-            (json!(199.5), json!("643")),
-            (json!("199.00"), json!("643")),
-            (json!(-1), json!("643")),
-            (json!(null), json!("643")),
-        ] {
-            assert_eq!(told(amount.clone(), currency.clone()), None, "{amount} {currency}");
-        }
-    }
-
-    #[test]
     fn every_state_has_its_meaning() {
         let told = |status: i64, action: i64| {
             let body = json!({"orderNumber": "N", "orderStatus": status, "actionCode": action});
             reply(&body).report().unwrap().status
         };
-        use ReportedStatus::{Over, Paid, Pending, Strange};
-        for pending in [0, 1, 5] {
+        use ReportedStatus::{Held, Over, Paid, Pending, Strange};
+        assert_eq!(told(1, 0), Held);
+        for pending in [0, 5] {
             assert_eq!(told(pending, -100), Pending);
         }
         assert_eq!((told(2, 0), told(4, 0)), (Paid, Paid));
         assert_eq!(told(3, 0), Over(Ending::Cancelled));
         assert_eq!(told(6, -2007), Over(Ending::Expired));
         assert_eq!(told(6, 116), Over(Ending::Declined));
-        assert_eq!((told(6, 1018), told(6, 1019)), (Strange, Strange));
+        for in_doubt in ACTION_IN_DOUBT {
+            assert_eq!(told(6, in_doubt), Strange, "{in_doubt}");
+        }
         assert_eq!((told(7, 0), told(-1, 0)), (Strange, Strange));
     }
 }

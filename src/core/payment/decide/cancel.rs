@@ -6,8 +6,8 @@ use crate::core::domain::order::OrderStatus;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{DomainEvent, Next};
-use crate::core::payment::effect::{CallKind, CallResult, ChangeResult, ProviderCall, QueryResult};
-use crate::core::payment::registration::RegistrationState;
+use crate::core::payment::effect::{CallResult, ChangeResult, ProviderCall, QueryResult};
+use crate::core::payment::registration::{CONTRADICTED_TOLD, RegistrationState};
 use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
 
 impl OrderAggregate {
@@ -34,7 +34,7 @@ impl OrderAggregate {
                 self.finish(context, TaskState::Failed, Some(TaskError::OrderNotCancellable));
                 Next::Rest
             }
-            Some(_) if context.past(deadline) => {
+            Some(_) if context.past(deadline) || self.tell_of_strange_status(context) => {
                 self.review(context, TaskError::OutcomeUnknown, events)
             }
             Some(RegistrationState::Unknown) if context.history.last.is_some() => {
@@ -64,9 +64,12 @@ impl OrderAggregate {
             {
                 self.rest_after_setback(context, reason)
             }
-            _ if open.cancel_sent_at.is_none() => {
+            // Not said yet, or asked for once more after a person was told that a hold had stayed.
+            _ if open.cancel_sent_at.is_none()
+                || (last.is_none() && open.evidence == CONTRADICTED_TOLD) =>
+            {
                 open.given_up_at.get_or_insert(context.now);
-                Next::Call(ProviderCall::new(open, CallKind::Cancel, context.now))
+                Next::Call(ProviderCall::cancel(open, context.now))
             }
             // Still open after our word: say it again later.
             Some(CallResult::Query { .. }) => {

@@ -6,7 +6,7 @@ use crate::core::domain::provider::Provider;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{DomainEvent, Next};
-use crate::core::payment::effect::{CallKind, ProviderCall};
+use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
 use crate::core::payment::registration::{
     Registration, RegistrationState, STILL_PENDING, STRANGE_TOLD,
@@ -89,12 +89,11 @@ impl OrderAggregate {
         let last = context.history.last.as_ref()?;
         last.report()?;
         let asked = self.registration(last.target.provider, last.target.sequence)?;
-        (asked.evidence == STILL_PENDING)
-            .then(|| ProviderCall::new(asked, CallKind::Cancel, context.now))
+        (asked.evidence == STILL_PENDING).then(|| ProviderCall::cancel(asked, context.now))
     }
 
     /// Nobody knows what became of the money, and asking has not helped.
-    fn tell_of_strange_status(&mut self, context: &DecisionContext) -> bool {
+    pub(super) fn tell_of_strange_status(&mut self, context: &DecisionContext) -> bool {
         let strange = self.registrations.iter_mut().find(|r| {
             let long = r.strange_since.is_some_and(|since| context.now.since(since) >= STRANGE_FOR);
             long && r.evidence != STRANGE_TOLD && r.state.maybe_alive()

@@ -55,7 +55,7 @@ impl OrderAggregate {
 
     /// Rule 1: while an outcome is unknown, only questions to the same provider, by the same number.
     fn resolve(&mut self, context: &DecisionContext, events: &mut Vec<DomainEvent>) -> Next {
-        if context.past(self.deadline_of(context)) {
+        if context.past(self.deadline_of(context)) || self.tell_of_strange_status(context) {
             return self.review(context, TaskError::OutcomeUnknown, events);
         }
         let return_url = self.return_url(context);

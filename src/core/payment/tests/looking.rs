@@ -166,7 +166,7 @@ fn a_registration_that_was_given_up_and_waits_for_a_payer_is_declined_and_told()
     let (mut case, _) = expired();
     let look = case.claim_call(TaskKind::SyncPayment);
     let decline = call(case.tell(&look, found(&look, ReportedStatus::Pending)));
-    assert_eq!(decline.kind, CallKind::Cancel);
+    assert!(cancels(&decline));
     assert!(case.events.contains(&DomainEvent::GivenUpPending { provider: Provider::Sber }));
     case.tell(&decline, Answer::Acknowledged);
     let query = case.claim_call(TaskKind::SyncPayment);
@@ -220,7 +220,7 @@ fn what_is_being_declined_never_lets_its_task_succeed() {
     case.tell(&ask, found(&ask, ReportedStatus::Pending));
     assert_eq!(case.own_task().state, TaskState::Queued, "it is wound down to its end");
     let again = case.claim_call(TaskKind::RegisterPayment);
-    assert_eq!(again.kind, CallKind::Cancel);
+    assert!(cancels(&again));
     let ask = call(case.tell(&again, Answer::Acknowledged));
     let anew = call(case.tell(&ask, found(&ask, ReportedStatus::Over(Ending::Declined))));
     assert!(registers(&anew) && anew.target.sequence == 2);
@@ -248,6 +248,51 @@ fn nobody_who_asks_us_to_stay_away_keeps_a_task_beyond_its_end() {
     case.tell(&first, Answer::NotExecuted(NotExecuted::Throttled, week));
     let task = case.own_task();
     assert_eq!(task.run_at, task.deadline);
+}
+
+/// Whoever waits for it: it is not asked about for as long as an unknown outcome.
+#[test]
+fn an_outcome_that_the_provider_does_not_know_either_is_laid_before_a_person_within_hours() {
+    let strange = |case: &mut Case, kind: TaskKind| {
+        let begun = case.now;
+        while case.aggregate.unfinished(kind).is_some() {
+            match case.claim(kind) {
+                Next::Call(query) if query.only_asks() => {
+                    case.tell(&query, found(&query, ReportedStatus::Strange));
+                }
+                Next::Call(decline) => {
+                    case.learn(&decline, Answer::Acknowledged);
+                    case.new_run();
+                }
+                Next::Rest | Next::LeaseLost => {}
+            }
+            assert!(case.now.since(begun) < Duration::from_secs(4 * 3_600), "{kind:?}");
+        }
+        let reviewed = |task: &&crate::core::payment::task::Task| {
+            task.kind == kind && task.state == TaskState::Review
+        };
+        assert!(case.aggregate.tasks.iter().any(|task| reviewed(&task)), "{kind:?}");
+    };
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, Answer::Unknown);
+    strange(&mut case, TaskKind::RegisterPayment);
+
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    case.cancel();
+    strange(&mut case, TaskKind::CancelPayment);
+}
+
+#[test]
+fn whoever_asks_for_no_wait_is_not_called_as_fast_as_he_answers() {
+    let mut case = Case::new();
+    case.policy.providers = Preference::new([Provider::Sber]).unwrap();
+    let first = case.begin();
+    let now = case.now;
+    case.tell(&first, Answer::NotExecuted(NotExecuted::Throttled, Some(Duration::ZERO)));
+    assert!(case.own_task().run_at >= now + case.policy.backoff / 2);
 }
 
 #[test]

@@ -276,6 +276,10 @@ fn registers(call: &ProviderCall) -> bool {
     call.registers()
 }
 
+fn cancels(call: &ProviderCall) -> bool {
+    matches!(call.kind, CallKind::Cancel { .. })
+}
+
 /// What a provider may answer, whatever it was asked: what a call cannot hear is an unknown outcome.
 #[derive(Debug, Clone)]
 enum Answer {
@@ -315,7 +319,7 @@ impl Answer {
                     _ => QueryResult::Unanswered,
                 },
             },
-            CallKind::Cancel => CallResult::Cancel(self.to_change()),
+            CallKind::Cancel { .. } => CallResult::Cancel(self.to_change()),
             CallKind::Refund { key, .. } => {
                 CallResult::Refund { key: key.clone(), result: self.to_change() }
             }
@@ -360,6 +364,7 @@ fn found(call: &ProviderCall, status: ReportedStatus) -> Answer {
         number: call.target.number.clone(),
         external_id: Some("ext-1".to_owned()),
         amount: Some(call.target.amount),
+        taken: None,
         status,
         refunded: None,
         form_url: None,
