@@ -143,7 +143,8 @@ impl DecisionContext {
         attempts: u32,
     ) -> Duration {
         match (error.retry_after, error.cause) {
-            (None, _) => self.backoff(attempts),
+            // No wait is none that was named: nobody is called as fast as he answers.
+            (None | Some(Duration::ZERO), _) => self.backoff(attempts),
             (
                 Some(pause),
                 NotExecuted::Shed(Shed::BreakerOpen | Shed::ProbesTaken | Shed::ForcedOpen),

@@ -1,25 +1,22 @@
 //! One exchange with a partner: counted, traced, bounded, its failure told in the core's words.
 
+use super::retry_after::retry_after;
 use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use crate::adapters::observe::spans;
 use crate::adapters::resilience::retry::resends;
 use crate::adapters::resilience::trail;
 use crate::core::domain::unavailable::{Cause, NotExecuted, Unknown};
 use crate::core::ports::trace::TraceParent;
-use http::header::RETRY_AFTER;
-use http::{HeaderMap, Method, StatusCode};
+use http::{Method, StatusCode};
 use reqwest::{Request, RequestBuilder, Response, Url};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
 /// No partner has a reason to say more; a longer answer is not read to its end.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
-
-/// A partner that asks for more is asked again after this all the same.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
 /// A client of its own for one partner: nothing is shared with another's outage.
 #[derive(Debug, Clone)]
@@ -69,7 +66,7 @@ impl Client {
         let sent = sent.map_err(|error| cause_of(&error));
         exchange.end = Some(sent.as_ref().map(Response::status).map_err(|cause| *cause));
         let response = sent?;
-        let retry_after = retry_after(response.headers());
+        let retry_after = retry_after(response.headers(), SystemTime::now());
         Ok(Reply { status: response.status(), retry_after, response })
     }
 }
@@ -135,7 +132,7 @@ impl Drop for Exchange<'_> {
 #[derive(Debug)]
 pub struct Reply {
     pub status: StatusCode,
-    /// The partner's wish, if it is a number of seconds (both vendors document no dates).
+    /// How long the partner asks us to stay away.
     pub retry_after: Option<Duration>,
     response: Response,
 }
@@ -172,11 +169,6 @@ fn cause_of(error: &reqwest::Error) -> Cause {
     } else {
         Cause::Unknown(Unknown::Broken)
     }
-}
-
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
 }
 
 /// The caller's trace with this attempt as the parent of what the partner does, or a new trace.

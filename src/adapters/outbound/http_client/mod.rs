@@ -2,6 +2,7 @@
 //! failures are told in the core's words. Knows TCP, TLS and HTTP, and no vendor.
 
 mod exchange;
+mod retry_after;
 #[cfg(test)]
 mod tests;
 
