@@ -2,7 +2,7 @@
 
 use super::environment::Environment;
 use super::rows;
-use super::vars::{PaymentVars, TaskVars, UnavailableMode};
+use super::vars::{CancelVars, PaymentVars, TaskVars, UnavailableMode};
 use crate::core::domain::ids::InstanceId;
 use crate::core::domain::provider::Provider;
 use crate::core::payment::policy::PaymentPolicy;
@@ -44,6 +44,7 @@ pub(super) fn assemble(
     payment: PaymentVars,
     around: Surroundings,
 ) -> (PaymentPolicy, ReturnUrls, WorkerConfig) {
+    let cancel: CancelVars = env.group("CANCEL_", rows::CANCEL);
     let task: TaskVars = env.group("TASK_", rows::TASK);
     check_limits(env, &around, &payment, &task);
     let hosts = return_hosts(env, &payment);
@@ -56,6 +57,7 @@ pub(super) fn assemble(
         poll_interval: payment.poll_interval.0,
         looks_after_payment: payment.looks.0,
         failover_on_rejected: payment.failover_on_rejected.0,
+        cancel_paid: cancel.paid.0,
         number_prefix: payment.number_prefix.unwrap_or_default().0,
         sync_wait,
         queue_max: u64::from(task.queue_max.0),

@@ -142,6 +142,8 @@ pub(super) const PAYMENT: &[Row] = &[
     unset("SYNC_WAIT"),
 ];
 
+pub(super) const CANCEL: &[Row] = &[row("PAID", "refund")];
+
 pub(super) const TASK: &[Row] = &[
     row("QUEUE_MAX", "10000"),
     row("WORKERS", "4"),

@@ -9,6 +9,7 @@ use super::words::{
 };
 use crate::adapters::resilience::breaker::{BreakerMode, SlowAs, WindowKind};
 use crate::adapters::resilience::settings::Concurrency;
+use crate::core::payment::policy::CancelPaid;
 use secrecy::SecretString;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -80,6 +81,12 @@ pub(super) struct PaymentVars {
     pub(super) failover_on_rejected: OneOf<bool>,
     pub(super) number_prefix: Option<NumberPrefix>,
     pub(super) sync_wait: Option<Span<1, { 5 * MINUTE }>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CancelVars {
+    pub(super) paid: OneOf<CancelPaid>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -197,6 +204,11 @@ impl Choice for EmptyOn {
 impl Choice for UnavailableMode {
     const WORDS: &'static [(&'static str, Self)] =
         &[("queue", Self::Queue), ("reject", Self::Reject)];
+}
+
+impl Choice for CancelPaid {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("refund", Self::Refund), ("review", Self::Review)];
 }
 
 impl Choice for AuthMode {

@@ -26,9 +26,8 @@ async fn a_confirmed_order_can_be_paid_and_says_where() {
     );
     let order = harness.get(&format!("/v1/orders/{id}")).await.json;
     assert_eq!(order["status"], "awaiting_payment");
-    // The registration is polled until its end: that is the task that is left.
-    let task = harness.get(&format!("/v1/tasks/{}", order["task_id"])).await.json;
-    assert_eq!((&task["kind"], &task["status"]), (&json!("sync_payment"), &json!("queued")));
+    // The registration is polled until its end: nobody has to wait for that.
+    assert_eq!(order["task_id"], json!(null));
     let payment = &order["payment"];
     assert_eq!(
         *payment,
@@ -237,7 +236,7 @@ async fn a_paid_order_is_not_cancelled_but_refunded() {
     assert_eq!((reply.status.as_u16(), reply.code()), (409, "order_not_cancellable"));
     let path = format!("/v1/orders/{id}/refund");
     let part = json!({"amount": {"amount": 5_000, "currency": "RUB"}});
-    let reply = harness.post(&path, &part).await;
+    let reply = harness.post_with(&path, &part, &[("idempotency-key", "r-1")]).await;
     assert_eq!(reply.status, 200, "{}", reply.json);
     assert_eq!(reply.json["payment"]["refunded"], part["amount"]);
     assert_eq!(
@@ -245,10 +244,11 @@ async fn a_paid_order_is_not_cancelled_but_refunded() {
         (&json!("paid"), &json!("paid"))
     );
     let much = json!({"amount": {"amount": 15_001, "currency": "RUB"}});
-    let reply = harness.post(&path, &much).await;
+    let reply = harness.post_with(&path, &much, &[("idempotency-key", "r-2")]).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (422, "refund_exceeds_payment"));
-    let reply = harness.act(&path, &[]).await;
+    let reply = harness.act(&path, &[("idempotency-key", "r-3")]).await;
     assert_eq!(reply.status, 200, "{}", reply.json);
+    assert_eq!(reply.json["task_id"], json!(null), "it is done");
     assert_eq!(
         (&reply.json["status"], &reply.json["payment"]["status"]),
         (&json!("refunded"), &json!("refunded"))
@@ -297,11 +297,13 @@ async fn a_refund_is_read_strictly() {
         (json!({"amount": {"amount": 1, "currency": "rub"}}), vec!["/amount/currency"]),
         (json!({"sum": 1}), vec!["/sum"]),
     ] {
-        let reply = harness.post(&path, &body).await;
+        let reply = harness.post_with(&path, &body, &[("idempotency-key", "r-1")]).await;
         assert_eq!((reply.status.as_u16(), reply.pointers()), (400, pointers), "{body}");
     }
-    let reply = harness.act(&path, &[]).await;
+    let reply = harness.act(&path, &[("idempotency-key", "r-1")]).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (409, "order_not_refundable"));
+    let reply = harness.act(&path, &[]).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (400, "idempotency_key_required"));
 }
 
 #[tokio::test]
@@ -309,7 +311,8 @@ async fn nothing_can_be_done_with_an_order_that_does_not_exist() {
     let harness = Harness::with(Options::default());
     for id in ["0193b3c4-5d6e-7f80-91a2-b3c4d5e6f708", "17"] {
         for verb in ["confirm", "cancel", "refund"] {
-            let reply = harness.act(&format!("/v1/orders/{id}/{verb}"), &[]).await;
+            let key = [("idempotency-key", "k")];
+            let reply = harness.act(&format!("/v1/orders/{id}/{verb}"), &key).await;
             assert_eq!((reply.status.as_u16(), reply.code()), (404, "order_not_found"), "{verb}");
         }
     }

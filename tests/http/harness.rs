@@ -23,7 +23,7 @@ use order_service::core::engine::Engine;
 use order_service::core::engine::gateway::PaymentGateway;
 use order_service::core::engine::task_watch::TaskWatch;
 use order_service::core::payment::OrderAggregate;
-use order_service::core::payment::policy::PaymentPolicy;
+use order_service::core::payment::policy::{CancelPaid, PaymentPolicy};
 use order_service::core::payment::registration::RegistrationState;
 use order_service::core::payment::task::TaskState;
 use order_service::core::ports::clock::{Clock, Entropy};
@@ -345,6 +345,7 @@ fn policy(options: Options) -> PaymentPolicy {
         poll_interval: Duration::from_secs(30),
         looks_after_payment: vec![Duration::from_secs(3_600)],
         failover_on_rejected: false,
+        cancel_paid: CancelPaid::Refund,
         number_prefix: String::new(),
         sync_wait: Duration::from_secs(10),
         queue_max: 100,

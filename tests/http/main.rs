@@ -8,6 +8,7 @@ mod harness;
 
 mod actions;
 mod admin;
+mod cancelling;
 mod connections;
 mod console;
 mod documents;

@@ -15,7 +15,7 @@ use order_service::core::ports::payment::Concern;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// One payment system of each kind: the core knows them by what they promise, and more would only thin
 /// out what happens between these.
@@ -68,6 +68,8 @@ pub struct Payment {
     pub slipped: bool,
     /// So many queries do not see it yet.
     hidden: usize,
+    /// When it came to be.
+    pub born: Instant,
     expires_at: Timestamp,
     pub refunds: Vec<(String, i64)>,
 }
@@ -163,6 +165,7 @@ impl Bank {
             shown: false,
             slipped: false,
             hidden: if lag { self.dice.between(1, 4) } else { 0 },
+            born: Instant::now(),
             expires_at: world.now() + life,
             refunds: Vec::new(),
         };

@@ -194,9 +194,12 @@ fn payments_of(world: &World, order: usize) -> Vec<Payment> {
     world.banks().iter().flat_map(of_it).collect()
 }
 
-/// Refunds that a client asked for: those for late money are the service's own.
-fn asked_refunds(world: &World, tasks: &[&Task]) -> usize {
-    let own = world.records().own_refunds.clone();
+/// Refunds that a client asked for: those for late money, and for a cancel that came too late, are the
+/// service's own.
+fn asked_refunds(world: &World, aggregate: &OrderAggregate, tasks: &[&Task]) -> usize {
+    let mut own = world.records().own_refunds.clone();
+    let promised = aggregate.refunds.iter().filter(|it| it.origin == RefundOrigin::Cancel);
+    own.extend(promised.filter_map(|refund| refund.task));
     let asked = |task: &&&Task| {
         task.kind == TaskKind::RefundPayment
             && task.reason != Some(Reason::Operator)
@@ -208,7 +211,7 @@ fn asked_refunds(world: &World, tasks: &[&Task]) -> usize {
 fn judge_order(world: &World, aggregate: &OrderAggregate, tasks: &[&Task]) {
     let order = world.order_of(&aggregate.order.id.to_base32());
     let keys = world.records().refund_keys.values().filter(|id| **id == aggregate.order.id).count();
-    let asked = asked_refunds(world, tasks);
+    let asked = asked_refunds(world, aggregate, tasks);
     if asked > keys {
         let what = format!("{asked} refunds by {keys} keys");
         world.chronicle.violated("I9 one key, one effect", what);
@@ -220,6 +223,7 @@ fn judge_order(world: &World, aggregate: &OrderAggregate, tasks: &[&Task]) {
     let reviewed = tasks.iter().any(|task| task.state == TaskState::Review);
     for row in &aggregate.registrations {
         late_money_has_its_refund(world, aggregate, row);
+        a_cancel_is_kept(world, aggregate, row);
         if !reviewed {
             refunds_are_explained(world, aggregate, row);
         }
@@ -262,6 +266,16 @@ fn late_money_has_its_refund(world: &World, aggregate: &OrderAggregate, row: &Re
     if row.unwanted().is_some() && !aggregate.refunds.iter().any(|refund| refund.is_of(row)) {
         let what = shown(world, aggregate);
         world.chronicle.violated("I10 late money has its refund", what);
+    }
+}
+
+/// I15: an accepted cancel whose order turned out to be paid has its refund.
+fn a_cancel_is_kept(world: &World, aggregate: &OrderAggregate, row: &Registration) {
+    let heard = world.records().accepted_cancels.contains_key(&aggregate.order.id);
+    let held = row.state == RegistrationState::Paid && row.refunded.minor() < row.amount.minor();
+    if heard && held && !aggregate.refunds.iter().any(|refund| refund.is_of(row)) {
+        let what = shown(world, aggregate);
+        world.chronicle.violated("I15 an accepted cancel gives back", what);
     }
 }
 

@@ -8,7 +8,7 @@ use order_service::adapters::resilience::breaker::BreakerConfig;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig};
 use order_service::core::domain::ids::InstanceId;
 use order_service::core::domain::provider::Preference;
-use order_service::core::payment::policy::PaymentPolicy;
+use order_service::core::payment::policy::{CancelPaid, PaymentPolicy};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -153,6 +153,7 @@ fn policy(dice: &Dice, backlog: bool) -> PaymentPolicy {
         poll_interval: dice.millis(10_000, 30_000),
         looks_after_payment: vec![Duration::from_secs(900)],
         failover_on_rejected: dice.chance(0.5),
+        cancel_paid: CancelPaid::Refund,
         number_prefix: String::new(),
         sync_wait: dice.millis(1_000, 15_000),
         queue_max: if dice.chance(if backlog { 0.7 } else { 0.3 }) {

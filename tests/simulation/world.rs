@@ -59,6 +59,8 @@ pub struct Records {
     pub refunds: BTreeMap<String, bool>,
     /// Orders that somebody asked to cancel.
     pub cancels: BTreeSet<usize>,
+    /// When a client first heard that its cancel was accepted.
+    pub accepted_cancels: BTreeMap<OrderId, Instant>,
     /// Refunds for late money that the operator let go or gave up.
     pub own_refunds: BTreeSet<TaskId>,
     /// Answered 202.

@@ -171,6 +171,14 @@ impl Harness {
         reply(request.header("content-type", "application/json").body(body.to_string())).await
     }
 
+    /// Each with a key of its own.
+    pub async fn refund(&self, path: &str, body: Value) -> Reply {
+        let key = uuid::Uuid::new_v4().to_string();
+        let request = self.http.post(format!("{}{path}", self.api)).header("idempotency-key", key);
+        let request = request.header("content-type", "application/json").body(body.to_string());
+        reply(request).await.unwrap()
+    }
+
     pub async fn place(&self) -> String {
         let wanted = json!({"customer_id": "c-1", "items": [{"product_id": "p-1", "quantity": 2}]});
         let placed = self.post("/v1/orders", wanted).await;

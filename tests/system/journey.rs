@@ -52,16 +52,16 @@ async fn a_paid_order_is_refunded_in_parts() {
     harness.partners.act(PartnerName::Sber, &entry.number, Deed::Pay).unwrap();
     harness.until_order(&order, "paid").await;
     let path = format!("/v1/orders/{order}/refund");
-    let part = harness.post(&path, json!({"amount": {"amount": 100, "currency": "RUB"}})).await;
+    let part = harness.refund(&path, json!({"amount": {"amount": 100, "currency": "RUB"}})).await;
     assert_eq!(part.status, 200, "{}", part.body);
     assert_eq!(part.body["payment"]["refunded"]["amount"], 100);
     assert_eq!(part.body["status"], "paid");
     let too_much = json!({"amount": {"amount": entry.amount, "currency": "RUB"}});
-    let refused = harness.post(&path, too_much).await;
+    let refused = harness.refund(&path, too_much).await;
     assert_eq!((refused.status, &refused.body["code"]), (422, &json!("refund_exceeds_payment")));
-    let rest = harness.post(&path, json!({})).await;
+    let rest = harness.refund(&path, json!({})).await;
     assert_eq!((rest.status, &rest.body["status"]), (200, &json!("refunded")));
-    let over = harness.post(&path, json!({})).await;
+    let over = harness.refund(&path, json!({})).await;
     assert_eq!((over.status, &over.body["code"]), (409, &json!("order_not_refundable")));
 }
 

@@ -70,6 +70,8 @@ pub struct Order {
     pub status: OrderStatus,
     pub items: Vec<Item>,
     pub total: Money,
+    /// When the first cancel was accepted: from then on no form is handed out or shown.
+    pub cancel_requested_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     /// Grows by one with every stored change of the aggregate (optimistic concurrency).
@@ -153,6 +155,7 @@ impl Order {
             status,
             items,
             total,
+            cancel_requested_at: None,
             created_at: now,
             updated_at: now,
             version: 1,

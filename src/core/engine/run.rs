@@ -51,6 +51,8 @@ pub struct RunResult {
     pub status: OrderStatus,
     /// The form that waits for its payer.
     pub form: Option<(Provider, String)>,
+    /// A cancel was accepted, and the order does not show yet what came of it.
+    pub cancel_in_progress: bool,
     /// The first call of the run that was certainly not executed.
     pub unavailable: Option<PaymentSystemUnavailableError>,
     /// The database's time of the last decision.
@@ -66,13 +68,14 @@ pub(super) struct Decided {
 }
 
 impl RunResult {
-    pub(super) fn of(aggregate: &OrderAggregate, context: &DecisionContext) -> Self {
+    pub(in crate::core) fn of(aggregate: &OrderAggregate, context: &DecisionContext) -> Self {
         let open = aggregate.open_registration();
         let form = open.and_then(|open| Some((open.provider, open.open_form()?.to_owned())));
         Self {
             task: aggregate.tasks.iter().find(|task| task.id == context.task).cloned(),
             status: aggregate.order.status,
             form,
+            cancel_in_progress: aggregate.cancel_in_progress(),
             unavailable: context.history.unavailable,
             now: context.now,
         }

@@ -40,6 +40,14 @@ impl OrderAggregate {
         self.registrations.iter().find(|r| r.provider == provider && r.sequence == sequence)
     }
 
+    /// Whether a cancel was accepted: its promise is that nobody can pay any more, or that what was paid
+    /// goes back. An earlier version of the service has only its task for it.
+    #[must_use]
+    pub fn cancel_accepted(&self) -> bool {
+        self.order.cancel_requested_at.is_some()
+            || self.unfinished(TaskKind::CancelPayment).is_some()
+    }
+
     /// The registration whose money the order holds.
     #[must_use]
     pub fn paid_registration(&self) -> Option<&Registration> {
@@ -51,10 +59,20 @@ impl OrderAggregate {
         self.tasks.iter().find(|task| task.kind == kind && !task.state.is_final())
     }
 
-    /// The task that a client should look at: the registration's while it is unfinished, else any that
-    /// works on something open. Looks at what is settled are nobody's business.
+    /// The task that a client should wait for: the registration's while it is unfinished, else its cancel
+    /// or a refund. Polls are nobody's business, and what waits for a person has no time.
     #[must_use]
-    pub fn visible_task(&self) -> Option<&Task> {
+    pub fn awaited_task(&self) -> Option<&Task> {
+        let awaited = |task: &&Task| {
+            let open = !task.state.is_final() && task.reason != Some(Reason::Operator);
+            open && task.kind != TaskKind::SyncPayment
+        };
+        self.unfinished(TaskKind::RegisterPayment).or_else(|| self.tasks.iter().find(awaited))
+    }
+
+    /// The task that works on whatever is open: the registration's, else any, polls among them.
+    #[must_use]
+    pub fn task_at_work(&self) -> Option<&Task> {
         let open = self.registrations.iter().any(|r| !r.state.is_settled());
         let worth =
             |task: &&Task| !task.state.is_final() && (task.kind != TaskKind::SyncPayment || open);
@@ -147,6 +165,8 @@ impl OrderAggregate {
             OrderStatus::AwaitingPayment
         } else if any(RegistrationState::Unknown) || any(RegistrationState::Intent) {
             OrderStatus::Registering
+        } else if self.cancel_accepted() {
+            OrderStatus::Cancelled
         } else if any(RegistrationState::Dead) || self.order.status == OrderStatus::PaymentFailed {
             OrderStatus::PaymentFailed
         } else {

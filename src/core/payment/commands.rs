@@ -48,6 +48,8 @@ pub enum ConfirmDecision {
     Unavailable,
     /// The provider contradicts our record: a person looks at it, under a task that is over.
     InReview,
+    /// A cancel was accepted, and is not done yet.
+    CancelInProgress,
     Refused(OrderStatus),
 }
 
@@ -92,6 +94,9 @@ impl OrderAggregate {
         command: &ConfirmCommand,
         context: &DecisionContext,
     ) -> ConfirmDecision {
+        if self.cancel_in_progress() {
+            return ConfirmDecision::CancelInProgress;
+        }
         if let Some(own) = self.own_task(context) {
             return if own.state == TaskState::Queued {
                 ConfirmDecision::Queued
@@ -153,7 +158,7 @@ impl OrderAggregate {
             let (provider, form_url) = (open.provider, form_url.to_owned());
             return ConfirmDecision::Form { provider, form_url };
         }
-        self.visible_task()
+        self.task_at_work()
             .map_or(ConfirmDecision::InReview, |task| ConfirmDecision::Running(task.id))
     }
 
@@ -172,6 +177,16 @@ impl OrderAggregate {
         }
     }
 
+    /// Whether a cancel was accepted and the order does not show yet what came of it.
+    #[must_use]
+    pub fn cancel_in_progress(&self) -> bool {
+        let over = matches!(
+            self.order.status,
+            OrderStatus::Cancelled | OrderStatus::Paid | OrderStatus::Refunded
+        );
+        self.cancel_accepted() && !over
+    }
+
     /// Takes the order back: at once while nothing can be paid, else after its registration.
     pub fn cancel(&mut self, trace: Option<&str>, context: &DecisionContext) -> CancelDecision {
         if let Some(cancel) = self.unfinished(TaskKind::CancelPayment) {
@@ -180,6 +195,9 @@ impl OrderAggregate {
                 (true, Some(open)) => CancelDecision::Call(ProviderCall::cancel(open, context.now)),
                 _ => CancelDecision::Running(cancel.id),
             };
+        }
+        if !matches!(self.order.status, OrderStatus::Paid | OrderStatus::Refunded) {
+            self.accept_cancel(context.now);
         }
         match self.order.status {
             OrderStatus::Cancelled => CancelDecision::Done,
@@ -208,6 +226,12 @@ impl OrderAggregate {
             }
             status @ (OrderStatus::Paid | OrderStatus::Refunded) => CancelDecision::Refused(status),
         }
+    }
+
+    /// From now on nobody is given a form, whatever comes of the registration that is under way.
+    fn accept_cancel(&mut self, now: Timestamp) {
+        self.order.cancel_requested_at.get_or_insert(now);
+        self.give_up_open(now);
     }
 
     /// The cancellation follows the resolution of what is under way.

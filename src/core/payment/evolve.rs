@@ -35,8 +35,18 @@ impl OrderAggregate {
             }
             self.adopt_refunds((provider, sequence), now, &mut events);
         }
+        if self.cancel_accepted() {
+            self.give_up_open(now);
+        }
         self.derive_status();
         events
+    }
+
+    /// Whatever is or comes alive is to be taken back: its form is nobody's any more.
+    pub(super) fn give_up_open(&mut self, now: Timestamp) {
+        if let Some(open) = self.open_registration_mut() {
+            open.given_up_at.get_or_insert(now);
+        }
     }
 
     /// Money that was given back in the bank's cabinet is shown as what it is: nothing of ours explains

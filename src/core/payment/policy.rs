@@ -4,6 +4,15 @@ use crate::core::domain::ids::InstanceId;
 use crate::core::domain::provider::Preference;
 use std::time::Duration;
 
+/// `CANCEL_PAID`: what becomes of a payment that was faster than an accepted cancel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelPaid {
+    /// The money is given back: that is what accepting the cancel has promised.
+    Refund,
+    /// The refund waits for a person to release it.
+    Review,
+}
+
 #[derive(Debug, Clone)]
 pub struct PaymentPolicy {
     /// `PAYMENT_PROVIDERS`: order of preference.
@@ -20,6 +29,7 @@ pub struct PaymentPolicy {
     pub looks_after_payment: Vec<Duration>,
     /// `PAYMENT_FAILOVER_ON_REJECTED`.
     pub failover_on_rejected: bool,
+    pub cancel_paid: CancelPaid,
     /// `PAYMENT_NUMBER_PREFIX`.
     pub number_prefix: String,
     /// `PAYMENT_SYNC_WAIT`: how long confirm waits before it answers 202.

@@ -29,6 +29,12 @@ impl RefundKey {
         Self::derive(order, "task", &task.to_string())
     }
 
+    /// For the refund that an accepted cancel has promised: one for each registration.
+    #[must_use]
+    pub fn of_cancel(order: OrderId, provider: Provider, sequence: u8) -> Self {
+        Self::derive(order, "cancel", &format!("{provider} {sequence}"))
+    }
+
     /// For a refund that was made elsewhere and only seen by us: the sum after it names it.
     #[must_use]
     pub fn of_sighting(order: OrderId, provider: Provider, sequence: u8, total: Money) -> Self {
@@ -259,6 +265,8 @@ mod tests {
             RefundKey::of_client(two, "k"),
             RefundKey::of_task(one, task),
             RefundKey::of_task(two, task),
+            RefundKey::of_cancel(one, Provider::Sber, 1),
+            RefundKey::of_cancel(one, Provider::Sber, 2),
             RefundKey::of_sighting(one, Provider::Sber, 1, rub(100)),
             RefundKey::of_sighting(one, Provider::Sber, 1, rub(200)),
             RefundKey::of_sighting(one, Provider::OdnaKassa, 1, rub(100)),

@@ -4,6 +4,7 @@
 use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
 use crate::core::payment::task::{Task, TaskKind, TaskState};
 use crate::core::ports::order_repository::Scope;
@@ -56,6 +57,8 @@ pub struct TaskView {
     pub task: Task,
     /// The registration that it made.
     pub registration: Option<Registration>,
+    /// What it gives back; of a cancel, what its promise gives back.
+    pub refund: Option<Refund>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -95,7 +95,7 @@ impl CancelOrder {
         let commanded = self
             .engine
             .command(order, scope, task, LoadOptions::Aggregate, move |aggregate, context| {
-                let visible = aggregate.visible_task().map(|task| task.id);
+                let visible = aggregate.task_at_work().map(|task| task.id);
                 let decision = aggregate.cancel(trace.as_deref(), context);
                 ((decision, visible), SideWrites::default())
             })
@@ -122,7 +122,9 @@ fn answer(result: RunResult, task_id: TaskId) -> Result<Cancellation, CancelErro
     let queued = |retry_after| Ok(Cancellation::Queued { task_id, retry_after });
     let Some(task) = result.task else { return queued(LOOK_AGAIN) };
     match task.state {
-        TaskState::Succeeded => Ok(Cancellation::Done),
+        TaskState::Succeeded if result.status == OrderStatus::Cancelled => Ok(Cancellation::Done),
+        // The payment was faster: the task tells of the refund.
+        TaskState::Succeeded => queued(LOOK_AGAIN),
         TaskState::Failed => Err(CancelError::NotCancellable(result.status)),
         TaskState::Queued => queued(task.run_at.since(result.now)),
         TaskState::Running | TaskState::Cancelled | TaskState::Review => queued(LOOK_AGAIN),

@@ -10,7 +10,9 @@ use crate::core::engine::narrate;
 use crate::core::engine::run::{CommittedCall, Run, RunResult};
 use crate::core::engine::waiting_client::WaitingClient;
 use crate::core::engine::{Engine, LOOK_AGAIN, TOO_SHORT};
+use crate::core::payment::OrderAggregate;
 use crate::core::payment::commands::{ConfirmCommand, ConfirmDecision};
+use crate::core::payment::context::DecisionContext;
 use crate::core::payment::context::RunHistory;
 use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::{TaskError, TaskState};
@@ -20,6 +22,7 @@ use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::TaskQuery;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 #[derive(Debug)]
 pub struct ConfirmRequest {
@@ -46,6 +49,8 @@ pub enum ConfirmError {
     NotFound,
     #[error("an order that is {} cannot be confirmed", .0.as_str())]
     NotConfirmable(OrderStatus),
+    #[error("a cancel of the order was accepted")]
+    CancelInProgress,
     #[error("the payment system refused the order")]
     Rejected,
     #[error(transparent)]
@@ -55,6 +60,9 @@ pub enum ConfirmError {
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
+
+/// How often a confirm that waits for another's run reads again, for news from other instances.
+const READ_AGAIN: Duration = Duration::from_millis(500);
 
 /// The answer comes this much before the client's deadline, so that it still arrives.
 const ANSWER_EARLY: Duration = Duration::from_millis(20);
@@ -88,6 +96,7 @@ impl ConfirmOrder {
         let call = match self.accept(&request, task, &refusals).await? {
             Accepted::Call(call) => call,
             Accepted::Answer(answer) => return Ok(answer),
+            Accepted::Running(task_id) => return self.join(&request, task_id).await,
         };
         hit(Failpoint::AfterAccept);
         let patience = self.patience(&request);
@@ -106,11 +115,56 @@ impl ConfirmOrder {
         }
     }
 
+    /// `PAYMENT_SYNC_WAIT`: no confirm waits longer.
+    #[must_use]
+    pub fn longest_wait(&self) -> Duration {
+        self.engine.policy.sync_wait
+    }
+
     /// How long the client waits: its wish, the policy, and its deadline, whichever is shortest.
     fn patience(&self, request: &ConfirmRequest) -> Duration {
         let left = request.call.deadline.remaining().saturating_sub(ANSWER_EARLY);
         let wish = request.wait.unwrap_or(Duration::MAX);
         self.engine.policy.sync_wait.min(wish).min(left)
+    }
+
+    /// Waits for a run that an earlier confirm has begun, so that of two clicks both get the form. What
+    /// only waits for its next attempt is waited for by those who asked to wait.
+    async fn join(
+        &self,
+        request: &ConfirmRequest,
+        task_id: TaskId,
+    ) -> Result<Confirmation, ConfirmError> {
+        let patience = if request.respond_async { Duration::ZERO } else { self.patience(request) };
+        let end = Instant::now() + patience;
+        let place = self.engine.watch.register(task_id);
+        let task = loop {
+            let mut change = std::pin::pin!(place.change());
+            change.as_mut().enable();
+            let view = self.engine.queue.task(task_id, &request.scope).await?;
+            let task = view.ok_or(ConfirmError::NotFound)?.task;
+            let worth_waiting = match task.state {
+                TaskState::Running => true,
+                TaskState::Queued => request.wait.is_some(),
+                TaskState::Succeeded
+                | TaskState::Failed
+                | TaskState::Cancelled
+                | TaskState::Review => false,
+            };
+            if !worth_waiting || Instant::now() >= end {
+                break task;
+            }
+            // Either a change, or time to look by ourselves: another instance may run it.
+            let _ = timeout_at(end.min(Instant::now() + READ_AGAIN), change).await;
+        };
+        let (order, scope) = (request.order_id, request.scope.clone());
+        let look = move |aggregate: &mut OrderAggregate, context: &DecisionContext| {
+            (RunResult::of(aggregate, context), SideWrites::default())
+        };
+        let own = self.engine.new_task();
+        let seen = self.engine.command(order, scope, own, LoadOptions::Aggregate, look).await?;
+        let seen = seen.ok_or(ConfirmError::NotFound)?.answer;
+        answer(RunResult { task: Some(task), ..seen }, task_id)
     }
 
     /// Why, when nobody at all can be asked at this moment.
@@ -188,7 +242,7 @@ impl ConfirmOrder {
             ConfirmDecision::Form { provider, form_url } => {
                 Accepted::Answer(Confirmation::Registered { provider, form_url })
             }
-            ConfirmDecision::Running(task_id) => Accepted::Answer(queued(task_id)),
+            ConfirmDecision::Running(task_id) => Accepted::Running(task_id),
             ConfirmDecision::Queued => {
                 self.engine.watch.work_is_due();
                 Accepted::Answer(queued(task.id))
@@ -198,6 +252,7 @@ impl ConfirmOrder {
                 let task_id = reviewed.ok_or(ConfirmError::NotConfirmable(confirmed.to))?;
                 Accepted::Answer(queued(task_id))
             }
+            ConfirmDecision::CancelInProgress => return Err(ConfirmError::CancelInProgress),
             ConfirmDecision::Refused(status) => return Err(ConfirmError::NotConfirmable(status)),
         })
     }
@@ -213,12 +268,17 @@ impl ConfirmOrder {
 
 enum Accepted {
     Call(ProviderCall),
+    /// Somebody else's run.
+    Running(TaskId),
     Answer(Confirmation),
 }
 
 /// What a client is told of a run that rests.
 fn answer(result: RunResult, task_id: TaskId) -> Result<Confirmation, ConfirmError> {
     let queued = |retry_after| Ok(Confirmation::Queued { task_id, retry_after });
+    if result.cancel_in_progress {
+        return Err(ConfirmError::CancelInProgress);
+    }
     let Some(task) = result.task else { return queued(LOOK_AGAIN) };
     match (task.state, task.error) {
         (TaskState::Succeeded, _) => match result.form {

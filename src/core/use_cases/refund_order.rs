@@ -25,7 +25,7 @@ pub struct RefundRequest {
     pub scope: Scope,
     /// All that is left, if not said.
     pub amount: Option<Money>,
-    pub idempotency: Option<IdempotentRequest>,
+    pub idempotency: IdempotentRequest,
     pub call: Call,
 }
 
@@ -84,9 +84,7 @@ impl RefundOrder {
         order.id = %request.order_id, order.status, payment.method, fallback.kind,
     ))]
     pub async fn run(&self, request: RefundRequest) -> Result<Answer<Refunding>, RefundError> {
-        let Some(idempotent) = request.idempotency.clone() else {
-            return self.refund(request).await;
-        };
+        let idempotent = request.idempotency.clone();
         let scope = request.scope.clone();
         let _in_flight = match self.idempotency.begin(&idempotent).await? {
             Begun::First(in_flight) => in_flight,
@@ -169,14 +167,15 @@ impl RefundOrder {
         let RefundRequest { order_id, scope, amount, idempotency, call } = request;
         let command = RefundCommand {
             amount,
-            client_key: idempotency.as_ref().map(|request| request.key.key.clone()),
+            client_key: Some(idempotency.key.key.clone()),
             trace: call.trace.as_ref().map(ToString::to_string),
         };
         let commanded = self
             .engine
             .command(order_id, scope, task, LoadOptions::Aggregate, move |aggregate, context| {
                 let asked = aggregate.refund_payment(&command, context);
-                let kept = idempotency.clone().zip(kept_outcome(&asked, context.task));
+                let kept = kept_outcome(&asked, context.task);
+                let kept = kept.map(|outcome| (idempotency.clone(), outcome));
                 (asked, SideWrites { kept, ..SideWrites::default() })
             })
             .await?

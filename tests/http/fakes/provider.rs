@@ -14,6 +14,7 @@ use order_service::core::ports::payment::{
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// How a payment system answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,6 +27,8 @@ pub enum Behaviour {
     Refuses,
     /// Never answers.
     Hangs,
+    /// Answers when it is let go.
+    HeldBack,
 }
 
 /// By POST, query, signature, body.
@@ -43,6 +46,9 @@ pub struct RecordingProvider {
     pub asked: AtomicUsize,
     refunded: AtomicI64,
     cancelled: AtomicBool,
+    /// The payer has paid whatever we take back.
+    pub paid_first: AtomicBool,
+    pub let_go: Notify,
 }
 
 impl RecordingProvider {
@@ -56,6 +62,8 @@ impl RecordingProvider {
             asked: AtomicUsize::new(0),
             refunded: AtomicI64::new(0),
             cancelled: AtomicBool::new(false),
+            paid_first: AtomicBool::new(false),
+            let_go: Notify::new(),
         }
     }
 
@@ -68,6 +76,10 @@ impl RecordingProvider {
         match behaviour {
             Behaviour::Answers => Ok(()),
             Behaviour::Hangs => std::future::pending().await,
+            Behaviour::HeldBack => {
+                self.let_go.notified().await;
+                Ok(())
+            }
             Behaviour::Refuses => Err(PaymentError::Rejected(Rejection {
                 code: "5".to_owned(),
                 concerns: Concern::Order,
@@ -154,7 +166,7 @@ impl PaymentPort for RecordingProvider {
 
     async fn cancel(&self, _: &CancelOrder, _: &Call) -> Result<(), PaymentError> {
         self.answer().await?;
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.cancelled.store(!self.paid_first.load(Ordering::Relaxed), Ordering::Relaxed);
         Ok(())
     }
 

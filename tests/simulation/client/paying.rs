@@ -52,7 +52,7 @@ impl Client {
         match answer {
             Ok(Confirmation::Registered { provider, form_url }) => {
                 self.world.chronicle.note(|| format!("200: {name} at {provider}"));
-                self.holds_form(provider, &form_url);
+                self.holds_form(provider, &form_url, asked);
             }
             Ok(Confirmation::Queued { task_id, .. }) => {
                 self.is_promised(instance, task_id).await;
@@ -60,8 +60,12 @@ impl Client {
             Err(fault) => {
                 self.world.chronicle.note(|| format!("confirming {name} fails: {fault}"));
                 self.is_refused(&fault);
-                let settled =
-                    matches!(fault, ConfirmError::NotConfirmable(_) | ConfirmError::Rejected);
+                let settled = matches!(
+                    fault,
+                    ConfirmError::NotConfirmable(_)
+                        | ConfirmError::CancelInProgress
+                        | ConfirmError::Rejected
+                );
                 return settled.then_some(());
             }
         }
@@ -82,8 +86,9 @@ impl Client {
     }
 
     /// I4: the provider has exactly that registration, for exactly that amount.
-    fn holds_form(&self, provider: Provider, form_url: &str) {
+    fn holds_form(&self, provider: Provider, form_url: &str, asked: Instant) {
         let number = number_of(form_url);
+        self.may_hold(provider, number, asked);
         let total = self.world.records().placed.get(&self.order).copied();
         match self.world.bank(provider).payment(number) {
             Some(payment) => {
@@ -98,6 +103,18 @@ impl Client {
                 let what = format!("{provider} does not know {}", self.world.number(number));
                 self.world.chronicle.violated("I4 a form is a registration", what);
             }
+        }
+    }
+
+    /// I14: after an accepted cancel nobody who asks is given a form, and nobody at all one of a
+    /// registration that came to be since.
+    fn may_hold(&self, provider: Provider, number: &str, asked: Instant) {
+        let accepted = self.world.records().accepted_cancels.get(&self.order).copied();
+        let Some(accepted) = accepted else { return };
+        let born = self.world.bank(provider).payment(number).map(|payment| payment.born);
+        if asked > accepted || born.is_some_and(|born| born > accepted) {
+            let what = self.world.number(number);
+            self.world.chronicle.violated("I14 no form after an accepted cancel", what);
         }
     }
 
@@ -118,6 +135,7 @@ impl Client {
     async fn ask_about(&self, instance: &Arc<Instance>, task_id: TaskId) {
         let (reply, answer) = oneshot::channel();
         let (server, wait) = (Arc::clone(instance), self.dice.millis(0, 10_000));
+        let asked = Instant::now();
         instance.serve(async move {
             let _ = reply.send(server.poll.run(task_id, &Scope::Anyone, wait).await);
         });
@@ -127,7 +145,7 @@ impl Client {
                 if let Some(made) = view.registration
                     && let Some(form_url) = made.open_form()
                 {
-                    self.holds_form(made.provider, form_url);
+                    self.holds_form(made.provider, form_url, asked);
                 }
             }
             Some(Ok(None)) => {
@@ -148,11 +166,12 @@ impl Client {
     pub async fn read(&self, instance: &Arc<Instance>) -> Option<()> {
         let (reply, answer) = oneshot::channel();
         let (server, order) = (Arc::clone(instance), self.order);
+        let asked = Instant::now();
         instance.serve(async move {
             let _ = reply.send(server.show.run(order, &Scope::Anyone).await);
         });
         match instance.answer(answer).await?.ok()? {
-            Some(aggregate) => self.sees(&aggregate),
+            Some(aggregate) => self.sees(&aggregate, asked),
             None => {
                 let what = self.world.name(self.order);
                 self.world.chronicle.violated("I2 a placed order is readable", what);
@@ -161,7 +180,7 @@ impl Client {
         Some(())
     }
 
-    fn sees(&self, aggregate: &OrderAggregate) {
+    fn sees(&self, aggregate: &OrderAggregate, asked: Instant) {
         let total = self.world.records().placed.get(&self.order).copied();
         if Some(aggregate.order.total) != total {
             let what = format!("{:?} instead of {total:?}", aggregate.order.total);
@@ -171,7 +190,7 @@ impl Client {
         if let Some(open) = aggregate.open_registration().filter(|_| waits)
             && let Some(form_url) = open.open_form()
         {
-            self.holds_form(open.provider, form_url);
+            self.holds_form(open.provider, form_url, asked);
         }
     }
 }

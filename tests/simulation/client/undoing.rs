@@ -11,7 +11,7 @@ use order_service::core::use_cases::idempotency::Answer;
 use order_service::core::use_cases::refund_order::{RefundError, RefundRequest, Refunding};
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 impl Client {
     pub async fn cancel(&self, instance: &Arc<Instance>, hangs_up: bool) -> Option<()> {
@@ -29,11 +29,20 @@ impl Client {
             return None;
         }
         match instance.answer(answer).await? {
-            Ok(Cancellation::Queued { task_id, .. }) => self.is_promised(instance, task_id).await,
-            Ok(Cancellation::Done) | Err(CancelError::NotCancellable(_)) => {}
+            Ok(Cancellation::Queued { task_id, .. }) => {
+                self.heard_of_cancel();
+                self.is_promised(instance, task_id).await;
+            }
+            Ok(Cancellation::Done) => self.heard_of_cancel(),
+            Err(CancelError::NotCancellable(_)) => {}
             Err(CancelError::NotFound | CancelError::Storage(_)) => return None,
         }
         Some(())
+    }
+
+    fn heard_of_cancel(&self) {
+        let now = Instant::now();
+        self.world.records().accepted_cancels.entry(self.order).or_insert(now);
     }
 
     /// One of three keys, so that some asks are repeats.
@@ -65,7 +74,7 @@ impl Client {
             order_id: self.order,
             scope: Scope::Anyone,
             amount: self.dice.chance(0.6).then_some(part),
-            idempotency: Some(request),
+            idempotency: request,
             call: self.call(),
         };
         self.world.chronicle.note(|| {

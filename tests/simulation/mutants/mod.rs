@@ -40,12 +40,14 @@ pub enum Mutant {
     LeaseIgnored,
     /// The queue's limit is not looked at.
     QueueUnbounded,
+    /// What is being cancelled is handed out all the same.
+    FormAfterCancel,
     /// The refusal of a repeat is taken for word of the send before it.
     RefusedRepeatIsDead,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::FailoverAfterTimeout,
         Self::ResendBeforeGrace,
         Self::NotFoundIsDead,
@@ -60,6 +62,7 @@ impl Mutant {
         Self::RefundRepeated,
         Self::LeaseIgnored,
         Self::QueueUnbounded,
+        Self::FormAfterCancel,
         Self::RefusedRepeatIsDead,
     ];
 }

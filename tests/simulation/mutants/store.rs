@@ -61,6 +61,7 @@ impl Mutation {
                 Some(Mutant::ConfirmTwice) => confirming_twice(aggregate, context, &mut decide),
                 Some(Mutant::PollForgotten) => forgetting(aggregate, context, &mut decide),
                 Some(Mutant::RefusedRepeatIsDead) => burying(aggregate, context, &mut decide),
+                Some(Mutant::FormAfterCancel) => handing_out(aggregate, context, &mut decide),
                 Some(
                     Mutant::FailoverAfterTimeout
                     | Mutant::ResendBeforeGrace
@@ -193,6 +194,18 @@ fn forgetting(
     aggregate.tasks.retain(|task| {
         sync_requested || task.kind != TaskKind::SyncPayment || known.contains(&task.id)
     });
+    writes
+}
+
+fn handing_out(
+    aggregate: &mut OrderAggregate,
+    context: &TxContext,
+    decide: &mut Decide,
+) -> SideWrites {
+    let writes = decide(aggregate, context);
+    for registration in &mut aggregate.registrations {
+        registration.given_up_at = None;
+    }
     writes
 }
 

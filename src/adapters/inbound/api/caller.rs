@@ -1,7 +1,7 @@
 //! The caller of a request, as handlers ask for it. Whoever is known is also counted: a handler that runs
 //! has been paid for.
 
-use crate::adapters::inbound::api::auth::{Auth, Caller};
+use crate::adapters::inbound::api::auth::{Auth, Caller, Refusal};
 use crate::adapters::inbound::api::quota::ClientKey;
 use crate::adapters::inbound::api::state::{App, Services};
 use crate::adapters::inbound::http_kit::code::Code;
@@ -39,6 +39,19 @@ impl Caller {
     /// `forbidden`: an order for somebody else.
     pub fn may_order_for(&self, customer: &CustomerId) -> Result<(), Problem> {
         if self.scope.allows(customer) { Ok(()) } else { Err(Problem::new(Code::Forbidden)) }
+    }
+}
+
+/// Whoever may give money back: not every buyer with a token of their own.
+#[derive(Debug)]
+pub struct Refunder(pub Caller);
+
+impl FromRequestParts<Arc<App>> for Refunder {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        if caller.may_refund { Ok(Self(caller)) } else { Err(Refusal::RefundScope.into_problem()) }
     }
 }
 

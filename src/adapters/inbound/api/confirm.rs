@@ -8,7 +8,7 @@ use crate::adapters::inbound::http_kit::body::OptionalJson;
 use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
 use crate::adapters::inbound::http_kit::prefer::{
-    MAX_WAIT, PREFERENCE_APPLIED, Prefer, applied_wait,
+    MAX_WAIT, PREFERENCE_APPLIED, Prefer, applied_wait, waited,
 };
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::reply::json;
@@ -23,6 +23,7 @@ use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
 // How it is read: `return_url`.
@@ -53,8 +54,9 @@ pub struct RegisteredBody<'a> {
 
 /// Confirm an order: make it payable
 ///
-/// Asked again: the same form while it waits for the payer, the same task while it is being
-/// registered, a new attempt after a failed payment.
+/// Asked again: the same form while it waits for the payer, also for who asks while it is being
+/// registered and waits, else the same task; a new attempt after a failed payment. From the moment
+/// that a cancel is accepted: 409 `cancel_in_progress`.
 #[utoipa::path(
     post,
     path = "/v1/orders/{id}/confirm",
@@ -62,7 +64,7 @@ pub struct RegisteredBody<'a> {
     params(
         ("id" = uuid::Uuid, Path, description = "The order"),
         ("Prefer" = Option<String>, Header,
-            description = "`respond-async`, or `wait=n` seconds (RFC 7240)"),
+            description = "`respond-async`, or `wait=n` seconds (RFC 7240), cut at `PAYMENT_SYNC_WAIT`"),
     ),
     request_body = Option<ConfirmBody>,
     responses(
@@ -97,6 +99,8 @@ pub async fn confirm_order(
         respond_async,
         call: context.call(),
     };
+    let longest = app.use_cases.confirm_order.longest_wait();
+    let begun = Instant::now();
     let work = Arc::clone(&app);
     let answer =
         app.detached(async move { work.use_cases.confirm_order.run(request).await }).await??;
@@ -116,8 +120,10 @@ pub async fn confirm_order(
     if prefer.respond_async && headers.contains_key(http::header::LOCATION) {
         headers.append(PREFERENCE_APPLIED, HeaderValue::from_static("respond-async"));
     }
-    if let Some(wait) = wait {
-        headers.append(PREFERENCE_APPLIED, applied_wait(wait));
+    if let Some(wait) = wait.map(|wait| wait.min(longest))
+        && (response.status() == StatusCode::OK || waited(begun, wait))
+    {
+        response.headers_mut().append(PREFERENCE_APPLIED, applied_wait(wait));
     }
     Ok(response)
 }

@@ -1,6 +1,7 @@
 //! `Idempotency-Key` at the door: how it is read, what a request's fingerprint is, and how a repeat is told
 //! that it is one. What a key means is the use cases' own.
 
+use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::core::ports::idempotency::Fingerprint;
@@ -35,6 +36,19 @@ impl<S: Sync> FromRequestParts<S> for Key {
                 Err(Problem::invalid_at(IDEMPOTENCY_KEY.as_str(), BAD_KEY))
             }
         }
+    }
+}
+
+/// The same where nothing is done without one.
+#[derive(Debug, Clone)]
+pub struct RequiredKey(pub String);
+
+impl<S: Sync> FromRequestParts<S> for RequiredKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Key(key) = Key::from_request_parts(parts, state).await?;
+        key.map(Self).ok_or(Problem::new(Code::IdempotencyKeyRequired))
     }
 }
 

@@ -135,7 +135,12 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
         "confirm_order" => vec![
             BODY,
             ORDER,
-            &[Code::OrderNotConfirmable, Code::PaymentRejected, Code::PaymentSystemUnavailable],
+            &[
+                Code::OrderNotConfirmable,
+                Code::CancelInProgress,
+                Code::PaymentRejected,
+                Code::PaymentSystemUnavailable,
+            ],
         ],
         "cancel_order" => vec![BODY, ORDER, &[Code::OrderNotCancellable]],
         "refund_order" => vec![
@@ -143,6 +148,7 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
             KEY,
             ORDER,
             &[
+                Code::IdempotencyKeyRequired,
                 Code::OrderNotRefundable,
                 Code::RefundInProgress,
                 Code::RefundExceedsPayment,
@@ -179,7 +185,8 @@ impl Modify for Failures {
             .bearer_format("JWT")
             .description(Some(
                 "Asked for with `AUTH_MODE=jwt`. The claim `scope` lists `orders` (own orders: \
-                the customer is `sub`) or `orders:any`; `exp` is required.",
+                the customer is `sub`) or `orders:any`; refunds need `orders:refund` beside `orders`, \
+                or `orders:any`. `exp` is required.",
             ))
             .build();
         let components = document.components.get_or_insert_default();

@@ -26,7 +26,7 @@ pub struct OrderBody<'a> {
     /// What the payment system knows of it: the registration that counts now; null before any.
     #[schema(required)]
     payment: Option<PaymentBody<'a>>,
-    /// Its unfinished task: the one that registers the payment until that ends, then any other.
+    /// The task to wait for: the one that registers the payment until that ends, then its cancel or a refund.
     #[schema(required, example = 4_503_599_627_370_496_i64)]
     task_id: Option<i64>,
     created_at: TimestampBody,
@@ -83,10 +83,15 @@ impl<'a> OrderBody<'a> {
         }
     }
 
+    /// As a refund answers that is done: what another one does meanwhile is not its matter.
+    pub fn refunded(aggregate: &'a OrderAggregate) -> Self {
+        Self { task_id: None, ..Self::of(aggregate) }
+    }
+
     pub fn of(aggregate: &'a OrderAggregate) -> Self {
         Self {
             payment: payment(&aggregate.registrations),
-            task_id: aggregate.visible_task().map(|task| task.id.get()),
+            task_id: aggregate.awaited_task().map(|task| task.id.get()),
             ..Self::placed(&aggregate.order)
         }
     }

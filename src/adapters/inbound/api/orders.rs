@@ -67,6 +67,12 @@ pub async fn present_order(app: &App, id: OrderId, scope: &Scope) -> Result<Resp
     Ok(json(StatusCode::OK, &OrderBody::of(&aggregate)))
 }
 
+/// The order after a refund that is done.
+pub async fn present_refunded(app: &App, id: OrderId, scope: &Scope) -> Result<Response, Problem> {
+    let aggregate = find(app, id, scope).await?;
+    Ok(json(StatusCode::OK, &OrderBody::refunded(&aggregate)))
+}
+
 async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<OrderAggregate, Problem> {
     let found = app.use_cases.show_order.run(id, scope).await?;
     found.ok_or(Problem::new(Code::OrderNotFound))

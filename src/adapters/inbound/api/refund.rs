@@ -1,9 +1,9 @@
 //! `POST /v1/orders/{id}/refund`: give money back, once for each idempotency key.
 
-use crate::adapters::inbound::api::auth::Caller;
-use crate::adapters::inbound::api::idempotency::{Key, fingerprint, mark_replayed};
+use crate::adapters::inbound::api::caller::Refunder;
+use crate::adapters::inbound::api::idempotency::{RequiredKey, fingerprint, mark_replayed};
 use crate::adapters::inbound::api::order_body::OrderBody;
-use crate::adapters::inbound::api::orders::present_order;
+use crate::adapters::inbound::api::orders::present_refunded;
 use crate::adapters::inbound::api::queued::{QueuedBody, queued};
 use crate::adapters::inbound::api::state::App;
 use crate::adapters::inbound::http_kit::body::OptionalJson;
@@ -47,14 +47,16 @@ pub struct RefundBody {
 }
 
 /// Refund an order, whole or in part
+///
+/// Needs the scope `orders:refund` or `orders:any`.
 #[utoipa::path(
     post,
     path = "/v1/orders/{id}/refund",
     tag = "orders",
     params(
         ("id" = uuid::Uuid, Path, description = "The order"),
-        ("Idempotency-Key" = Option<String>, Header,
-            description = "1 to 255 visible ASCII characters: repeats with it have one effect"),
+        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters: \
+            repeats with it have one effect, for as long as the order can be refunded"),
     ),
     request_body = Option<RefundBody>,
     responses(
@@ -70,18 +72,18 @@ pub struct RefundBody {
 )]
 pub async fn refund_order(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    Refunder(caller): Refunder,
     context: RequestContext,
     Id(order_id): Id<OrderId>,
     _: NoQuery,
-    Key(key): Key,
+    RequiredKey(key): RequiredKey,
     OptionalJson(body): OptionalJson,
 ) -> Result<Response, Problem> {
     let amount = amount(body.as_ref())?;
-    let idempotency = key.map(|key| IdempotentRequest {
+    let idempotency = IdempotentRequest {
         key: IdempotencyKey { owner: caller.owner, route: ROUTE, key },
         fingerprint: fingerprint_of(order_id, amount),
-    });
+    };
     let (scope, call) = (caller.scope.clone(), context.call());
     let request = RefundRequest { order_id, scope, amount, idempotency, call };
     let work = Arc::clone(&app);
@@ -104,7 +106,7 @@ async fn present(
     refunding: Refunding,
 ) -> Result<Response, Problem> {
     match refunding {
-        Refunding::Done => present_order(app, order_id, scope).await,
+        Refunding::Done => present_refunded(app, order_id, scope).await,
         Refunding::Queued { task_id, retry_after } => Ok(queued(order_id, task_id, retry_after)),
     }
 }

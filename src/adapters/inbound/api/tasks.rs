@@ -7,7 +7,7 @@ use crate::adapters::inbound::api::state::App;
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::params::{Id, Params};
 use crate::adapters::inbound::http_kit::prefer::{
-    MALFORMED_WAIT, MAX_WAIT, PREFERENCE_APPLIED, Prefer, applied_wait, parse_wait,
+    MALFORMED_WAIT, MAX_WAIT, PREFERENCE_APPLIED, Prefer, applied_wait, parse_wait, waited,
 };
 use crate::adapters::inbound::http_kit::problem::{Problem, whole_seconds};
 use crate::adapters::inbound::http_kit::reply::encode;
@@ -25,6 +25,7 @@ use http::header::{RETRY_AFTER, VARY};
 use http::{HeaderMap, HeaderValue, Uri};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 pub const ROUTE: &str = "/v1/tasks/{task_id}";
 
@@ -48,7 +49,8 @@ const ANSWER_EARLY: Duration = Duration::from_millis(50);
             changes, but for its form", body = TaskBody<'static>, headers(
                 ("ETag" = String, description = "Changes with the task"),
                 ("Retry-After" = u64, description = "Seconds; while it is not final"),
-                ("Preference-Applied" = String, description = "What was honoured of `Prefer`"),
+                ("Preference-Applied" = String,
+                    description = "What was honoured of `Prefer`; also a `?wait=` that was cut"),
             )),
         (status = 304, description = "The client has it"),
     )
@@ -66,14 +68,16 @@ pub async fn show_task(
     let asked = params.take("wait", parse_wait, MALFORMED_WAIT);
     params.finish()?;
     let wait = asked.or(prefer.wait).unwrap_or_default().min(MAX_WAIT);
+    let begun = Instant::now();
     let found = poll(&app, id, &caller.scope, poll_limit(&context, wait)).await?;
     let view = found.ok_or(Problem::new(Code::TaskNotFound))?;
-    let body =
-        TaskBody::of(&view.task, view.registration.as_ref().map(ResultBody::of), context.lang);
+    let body = TaskBody::of(&view.task, ResultBody::of(&view), context.lang);
     let mut response = conditional(&request, encode(&body));
     let headers = response.headers_mut();
     headers.insert(VARY, HeaderValue::from_static("accept-language"));
-    if asked.is_none() && prefer.wait.is_some() {
+    let cut = asked.is_some_and(|asked| asked > MAX_WAIT);
+    let preferred = asked.is_none() && prefer.wait.is_some();
+    if (cut || preferred) && (view.task.state.is_final() || waited(begun, wait)) {
         headers.insert(PREFERENCE_APPLIED, applied_wait(wait));
     }
     if let Some(pause) = pause(&view.task, app.services.clock.now()) {
@@ -108,11 +112,15 @@ fn poll_limit(context: &RequestContext, wait: Duration) -> Duration {
     }
 }
 
-/// When to look again; never for a final answer.
+/// When to look again; never for a final answer. What runs is worth a look after half as long again as it
+/// has run, and when its lease is over: then somebody else may take it.
 fn pause(task: &Task, now: Timestamp) -> Option<Duration> {
     match task.state {
         TaskState::Queued => Some(task.run_at.since(now).min(LONGEST_PAUSE)),
-        TaskState::Running => Some(Duration::ZERO),
+        TaskState::Running => {
+            let lease = task.lease.as_ref().map_or(Duration::ZERO, |lease| lease.until.since(now));
+            Some((now.since(task.updated_at) / 2).min(lease).min(LONGEST_PAUSE))
+        }
         TaskState::Succeeded | TaskState::Failed | TaskState::Cancelled | TaskState::Review => None,
     }
 }

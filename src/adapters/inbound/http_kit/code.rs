@@ -39,6 +39,9 @@ codes! {
     InvalidRequest "invalid_request" BAD_REQUEST "Invalid request"
         "The request breaks the rules listed under errors."
         "Запрос нарушает правила, перечисленные в errors.";
+    IdempotencyKeyRequired "idempotency_key_required" BAD_REQUEST "Idempotency key required"
+        "This request needs an Idempotency-Key: without it a repeat would give money back twice."
+        "Для этого запроса нужен Idempotency-Key: иначе повтор вернул бы деньги дважды.";
     Unauthenticated "unauthenticated" UNAUTHORIZED "Unauthenticated"
         "A valid bearer token is required."
         "Требуется действительный токен доступа.";
@@ -69,6 +72,9 @@ codes! {
     OrderNotConfirmable "order_not_confirmable" CONFLICT "Order not confirmable"
         "An order in this status cannot be confirmed."
         "Заказ в этом состоянии нельзя подтвердить.";
+    CancelInProgress "cancel_in_progress" CONFLICT "Cancel in progress"
+        "A cancel of this order was accepted: it cannot be paid any more."
+        "Отмена этого заказа уже принята: оплатить его больше нельзя.";
     OrderNotCancellable "order_not_cancellable" CONFLICT "Order not cancellable"
         "An order in this status cannot be cancelled."
         "Заказ в этом состоянии нельзя отменить.";
@@ -164,6 +170,7 @@ impl Code {
             | Self::RecommendationsUnavailable
             | Self::PaymentSystemUnavailable => Some(Duration::from_secs(5)),
             Self::InvalidRequest
+            | Self::IdempotencyKeyRequired
             | Self::Unauthenticated
             | Self::SignatureInvalid
             | Self::Forbidden
@@ -173,6 +180,7 @@ impl Code {
             | Self::ProductNotFound
             | Self::MethodNotAllowed
             | Self::OrderNotConfirmable
+            | Self::CancelInProgress
             | Self::OrderNotCancellable
             | Self::OrderNotRefundable
             | Self::OperationRefused

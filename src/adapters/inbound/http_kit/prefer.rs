@@ -7,6 +7,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::convert::Infallible;
 use std::time::Duration;
+use tokio::time::Instant;
 
 pub const PREFER: HeaderName = HeaderName::from_static("prefer");
 pub const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -63,6 +64,12 @@ pub fn parse_wait(text: &str) -> Option<Duration> {
 /// `Preference-Applied: wait=n`.
 pub fn applied_wait(wait: Duration) -> HeaderValue {
     HeaderValue::from_str(&format!("wait={}", wait.as_secs())).expect("visible ASCII")
+}
+
+/// Whether a client has got the wait that it asked for: a little less is what a timer's grain and the way
+/// of the answer take.
+pub fn waited(begun: Instant, wait: Duration) -> bool {
+    begun.elapsed() + Duration::from_millis(100) >= wait
 }
 
 fn whole_seconds(text: &str) -> Option<Duration> {

@@ -114,6 +114,7 @@ impl From<ConfirmError> for Problem {
             ConfirmError::NotConfirmable(status) => {
                 Self::new(Code::OrderNotConfirmable).with_member("order_status", status.as_str())
             }
+            ConfirmError::CancelInProgress => Self::new(Code::CancelInProgress),
             ConfirmError::Rejected => Self::new(Code::PaymentRejected),
             ConfirmError::Unavailable(error) => error.into(),
             ConfirmError::DeadlineExceeded => Self::new(Code::DeadlineExceeded),

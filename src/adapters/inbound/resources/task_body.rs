@@ -3,13 +3,14 @@
 use crate::adapters::inbound::http_kit::lang::Lang;
 use crate::adapters::inbound::resources::reasons::{both_sums, why_failed};
 use crate::adapters::inbound::resources::wire::{
-    TimestampBody, as_text, provider_schema, reason_schema, task_kind_schema, task_status_schema,
+    MoneyBody, TimestampBody, as_text, provider_schema, reason_schema, task_kind_schema,
+    task_status_schema,
 };
-use crate::core::domain::ids::OrderId;
+use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::provider::Provider;
 use crate::core::payment::dispute::Dispute;
-use crate::core::payment::registration::Registration;
 use crate::core::payment::task::{Task, TaskState};
+use crate::core::ports::task_queue::TaskView;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -71,6 +72,19 @@ pub struct ResultBody<'a> {
     /// Null as soon as nothing can be paid there any more.
     #[schema(required)]
     form_url: Option<&'a str>,
+    /// What a refund gives back, or an accepted cancel that found the order paid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    refund: Option<TaskRefundBody>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskRefund)]
+pub struct TaskRefundBody {
+    /// The task that sees to it: whether the money is back, it tells.
+    #[schema(value_type = Option<i64>)]
+    task_id: Option<i64>,
+    amount: MoneyBody,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -123,12 +137,17 @@ impl<'a> TaskBody<'a> {
 }
 
 impl<'a> ResultBody<'a> {
-    pub fn of(registration: &'a Registration) -> Self {
+    pub fn of(view: &'a TaskView) -> Option<Self> {
+        let registration = view.registration.as_ref()?;
+        let refund = view.refund.as_ref().map(|refund| TaskRefundBody {
+            task_id: refund.task.map(TaskId::get),
+            amount: MoneyBody(refund.amount),
+        });
         let provider = registration.provider.as_str();
-        Self { provider, form_url: registration.open_form() }
+        Some(Self { provider, form_url: registration.open_form(), refund })
     }
 
     pub const fn without_form(provider: Provider) -> Self {
-        Self { provider: provider.as_str(), form_url: None }
+        Self { provider: provider.as_str(), form_url: None, refund: None }
     }
 }

@@ -39,11 +39,17 @@ impl ChangedRows {
         let mut tasks = changed(&loaded.tasks, tasks, now)?;
         tasks.sort_by_key(|task| !task.state.is_final());
         let before = &loaded.order;
-        let same = Order { status: before.status, updated_at: before.updated_at, ..order.clone() };
+        let told = |order: &Order| (order.status, order.cancel_requested_at);
+        let same = Order {
+            status: before.status,
+            cancel_requested_at: before.cancel_requested_at,
+            updated_at: before.updated_at,
+            ..order.clone()
+        };
         if same != *before {
             return Err(StorageError::Corrupt(APPEND_ONLY));
         }
-        if order.status == before.status
+        if told(&order) == told(before)
             && registrations.is_empty()
             && refunds.is_empty()
             && tasks.is_empty()

@@ -7,6 +7,7 @@ use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{DomainEvent, Next};
 use crate::core::payment::effect::{CallResult, ChangeResult, ProviderCall, QueryResult};
+use crate::core::payment::policy::CancelPaid;
 use crate::core::payment::registration::{CONTRADICTED_TOLD, RegistrationState};
 use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
 
@@ -30,10 +31,7 @@ impl OrderAggregate {
                 self.finish(context, TaskState::Succeeded, None);
                 Next::Rest
             }
-            Some(RegistrationState::Paid) => {
-                self.finish(context, TaskState::Failed, Some(TaskError::OrderNotCancellable));
-                Next::Rest
-            }
+            Some(RegistrationState::Paid) => self.paid_before_cancel(context),
             Some(_) if context.past(deadline) || self.tell_of_strange_status(context) => {
                 self.review(context, TaskError::OutcomeUnknown, events)
             }
@@ -43,6 +41,22 @@ impl OrderAggregate {
             Some(RegistrationState::Unknown) => self.ask_about_open(context),
             Some(_) => self.wind_down(context),
         }
+    }
+
+    /// The payment was faster. What accepting the cancel has promised is kept by a refund, which is
+    /// derived from what is stored; unless it is for a person to decide.
+    fn paid_before_cancel(&mut self, context: &DecisionContext) -> Next {
+        let paid = self.paid_registration().map(|paid| (paid.provider, paid.sequence));
+        if let Some(task) = self.own_task_mut(context) {
+            task.result = paid;
+        }
+        match context.policy.cancel_paid {
+            CancelPaid::Refund => self.finish(context, TaskState::Succeeded, None),
+            CancelPaid::Review => {
+                self.finish(context, TaskState::Failed, Some(TaskError::OrderNotCancellable));
+            }
+        }
+        Next::Rest
     }
 
     /// Cancel, then ask; only the answer to the question counts.

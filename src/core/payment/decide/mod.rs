@@ -1,6 +1,7 @@
 //! Decisions: what the holder of a task's lease does next. Every one checks the token first.
 
 mod cancel;
+mod owed;
 mod poll;
 mod refund;
 mod register;
@@ -42,7 +43,7 @@ impl OrderAggregate {
         let Some(task) = self.own_task(context) else {
             // What was learned may be news that nobody else will ask for.
             self.follow_up(context);
-            self.plan_late_refunds(context);
+            self.plan_owed_refunds(context);
             return Decision { next: Next::LeaseLost, events };
         };
         let next = if task.lost_leases >= MAX_LOST_LEASES {
@@ -61,7 +62,7 @@ impl OrderAggregate {
             self.renew(context);
         }
         self.derive_status();
-        self.plan_late_refunds(context);
+        self.plan_owed_refunds(context);
         Decision { next, events }
     }
 

@@ -1,17 +1,14 @@
 //! The next poll: whatever was asked for, then whatever is not final, until everything is.
 
 use super::SLOWEST_POLL;
-use crate::core::domain::money::Money;
-use crate::core::domain::provider::Provider;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{DomainEvent, Next};
 use crate::core::payment::effect::ProviderCall;
-use crate::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
 use crate::core::payment::registration::{
     Registration, RegistrationState, STILL_PENDING, STRANGE_TOLD,
 };
-use crate::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
+use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
 use std::time::Duration;
 
 /// A status that we do not know is asked about for so long before a person is told.
@@ -115,46 +112,5 @@ impl OrderAggregate {
         let pause = interval.saturating_mul(1 << polls).min(SLOWEST_POLL.max(interval));
         self.park(context, Reason::Retry, context.now + context.spread(pause), true);
         Next::Rest
-    }
-
-    /// Money that arrived for a registration that was given up, or twice: for each, a refund of what is
-    /// left of it, for the operator to release. Derived from what is stored, whoever learned of it and
-    /// however (docs/payments.md, rule 12). What a person gave up stays given up.
-    pub(super) fn plan_late_refunds(&mut self, context: &DecisionContext) {
-        let seen_to = |registration: &Registration| {
-            self.refunds.iter().any(|refund| {
-                let given_up = refund.origin == RefundOrigin::LateMoney
-                    && refund.state == RefundState::Cancelled;
-                refund.is_of(registration) && (refund.state.is_open() || given_up)
-            })
-        };
-        let late: Vec<_> = self
-            .registrations
-            .iter()
-            .filter(|registration| !seen_to(registration))
-            .filter_map(|r| Some(((r.provider, r.sequence), r.unwanted()?)))
-            .collect();
-        for (about, amount) in late {
-            self.plan_late_refund(context, about, amount);
-        }
-    }
-
-    fn plan_late_refund(
-        &mut self,
-        context: &DecisionContext,
-        about: (Provider, u8),
-        amount: Money,
-    ) {
-        let now = context.now;
-        let id = context.fresh_task_id(self.tasks.len());
-        let deadline = now + context.policy.max_age;
-        let mut task = Task::queued(id, self.order.id, TaskKind::RefundPayment, now, deadline);
-        task.reason = Some(Reason::Operator);
-        task.run_at = Task::NEVER;
-        task.lane = Some(about.0);
-        task.result = Some(about);
-        let key = RefundKey::of_task(self.order.id, id);
-        self.refunds.push(Refund::planned(key, about, amount, RefundOrigin::LateMoney, id, now));
-        self.tasks.push(task);
     }
 }

@@ -13,7 +13,7 @@ use crate::core::payment::effect::{
 use crate::core::payment::registration::{
     Ending, LAST_SEQUENCE, REFUSED_AGAIN, Registration, RegistrationState,
 };
-use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
+use crate::core::payment::task::{Reason, TaskError, TaskState};
 
 /// So many business answers "no such order" are needed before a number may be sent again.
 const NOT_FOUND_ENOUGH: u32 = 3;
@@ -34,6 +34,10 @@ impl OrderAggregate {
         };
         match open.state {
             RegistrationState::Unknown => self.resolve(context, events),
+            // The order's cancel takes it back.
+            RegistrationState::Live if self.cancel_accepted() => {
+                self.give_up(context, TaskState::Cancelled, None)
+            }
             // Without its form, or given up while it was away: to its end, and then anew.
             RegistrationState::Live if open.form_url.is_none() || open.given_up_at.is_some() => {
                 self.wind_down(context)
@@ -95,7 +99,7 @@ impl OrderAggregate {
 
     /// Nothing is alive: a new registration at the first provider that this run has not tried.
     fn try_next_provider(&mut self, context: &DecisionContext) -> Next {
-        if self.unfinished(TaskKind::CancelPayment).is_some() {
+        if self.cancel_accepted() {
             return self.give_up(context, TaskState::Cancelled, None);
         }
         if context.past(self.deadline_of(context)) {

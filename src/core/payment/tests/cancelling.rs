@@ -27,11 +27,11 @@ fn a_cancellation_of_an_unknown_outcome_follows_its_resolution() {
     let CancelDecision::Running(_) = case.cancel() else { panic!("it must wait") };
     assert_eq!(case.claim(TaskKind::CancelPayment), Next::Rest, "the registration goes first");
     let query = case.claim_call(TaskKind::RegisterPayment);
-    let decline = call(case.tell(&query, found(&query, ReportedStatus::Pending)));
+    assert_eq!(case.tell(&query, found(&query, ReportedStatus::Pending)), Next::Rest);
+    assert_eq!(case.own_task().state, TaskState::Cancelled, "nothing is registered anew");
+    let decline = case.claim_call(TaskKind::CancelPayment);
     let ask = call(case.tell(&decline, Answer::Acknowledged));
-    let over = found(&ask, ReportedStatus::Over(Ending::Declined));
-    assert_eq!(case.tell(&ask, over), Next::Rest, "nothing is registered anew");
-    assert_eq!(case.claim(TaskKind::CancelPayment), Next::Rest);
+    case.tell(&ask, found(&ask, ReportedStatus::Over(Ending::Declined)));
     assert_eq!(case.status(), OrderStatus::Cancelled);
     assert_eq!(case.own_task().state, TaskState::Succeeded);
 }
@@ -156,17 +156,102 @@ fn a_part_of_the_money_is_no_payment() {
     assert!(told.unwrap().contains("taken 1 RUB"));
 }
 
-#[test]
-fn a_payer_who_was_faster_keeps_what_was_bought() {
-    let mut case = Case::new();
+/// A cancel that was accepted while the order waited for its payer, who turns out to have paid.
+fn paid_before_the_cancel(case: &mut Case) {
     let step = case.begin();
     case.tell(&step, registered());
     let CancelDecision::Call(decline) = case.cancel() else { panic!("it must call") };
     let ask = call(case.tell(&decline, Answer::Refused { concerns_account: false }));
     case.tell(&ask, found(&ask, ReportedStatus::Paid));
-    assert_eq!(case.own_task().error, Some(TaskError::OrderNotCancellable));
     assert_eq!(case.status(), OrderStatus::Paid);
+}
+
+#[test]
+fn a_payer_who_was_faster_than_an_accepted_cancel_gets_the_money_back_by_itself() {
+    let mut case = Case::new();
+    paid_before_the_cancel(&mut case);
+    let cancel = case.own_task();
+    assert_eq!((cancel.state, cancel.error), (TaskState::Succeeded, None));
+    assert_eq!(cancel.result, Some((Provider::Sber, 1)), "it tells what the refund is about");
+    assert_eq!(case.confirm(), ConfirmDecision::Refused(OrderStatus::Paid));
     assert_eq!(case.cancel(), CancelDecision::Refused(OrderStatus::Paid));
+    assert_eq!(case.refund(None), RefundDecision::InProgress);
+    let read = case.claim_call(TaskKind::RefundPayment);
+    let send = call(case.tell(&read, found_refunded(&read, 0)));
+    let CallKind::Refund { amount, key } = &send.kind else { panic!("{send:?}") };
+    assert_eq!(amount.minor(), TOTAL);
+    let order = case.aggregate.order.id;
+    assert_eq!(*key, RefundKey::of_cancel(order, Provider::Sber, 1), "the same for who forgot");
+    let ask = call(case.tell(&send, Answer::Acknowledged));
+    case.tell(&ask, found_refunded(&ask, TOTAL));
+    assert_eq!(
+        (case.own_task().state, case.status()),
+        (TaskState::Succeeded, OrderStatus::Refunded)
+    );
+    assert!(case.aggregate.unfinished(TaskKind::RefundPayment).is_none(), "once");
+}
+
+#[test]
+fn what_the_provider_does_not_give_back_after_a_cancel_waits_for_a_person() {
+    let mut case = Case::new();
+    paid_before_the_cancel(&mut case);
+    let read = case.claim_call(TaskKind::RefundPayment);
+    let send = call(case.tell(&read, found_refunded(&read, 0)));
+    case.tell(&send, Answer::Refused { concerns_account: false });
+    assert_eq!(case.own_task().error, Some(TaskError::RefundRejected));
+    let next = case.aggregate.unfinished(TaskKind::RefundPayment).unwrap();
+    assert_eq!(next.reason, Some(Reason::Operator));
+}
+
+#[test]
+fn a_payment_before_a_cancel_may_be_left_to_a_person() {
+    let mut case = Case::new();
+    case.policy.cancel_paid = CancelPaid::Review;
+    paid_before_the_cancel(&mut case);
+    let cancel = case.own_task();
+    let failed = (TaskState::Failed, Some(TaskError::OrderNotCancellable));
+    assert_eq!((cancel.state, cancel.error), failed);
+    let refund = case.aggregate.unfinished(TaskKind::RefundPayment).unwrap();
+    assert_eq!(refund.reason, Some(Reason::Operator));
+    assert_eq!(case.aggregate.refund_of(refund.id).unwrap().origin, RefundOrigin::Cancel);
+}
+
+#[test]
+fn a_form_that_comes_after_an_accepted_cancel_is_nobodys() {
+    let mut case = Case::new();
+    let step = case.begin();
+    let (register, lease) = (case.task, case.token);
+    let CancelDecision::Running(_) = case.cancel() else { panic!("it must wait") };
+    assert_eq!(case.confirm(), ConfirmDecision::CancelInProgress);
+    (case.task, case.token) = (register, lease);
+    assert_eq!(case.tell(&step, registered()), Next::Rest);
+    assert_eq!(case.own_task().state, TaskState::Cancelled);
+    let open = case.aggregate.open_registration().unwrap();
+    assert_eq!((open.state, open.open_form()), (RegistrationState::Live, None));
+    assert_eq!(case.confirm(), ConfirmDecision::CancelInProgress);
+    let decline = case.claim_call(TaskKind::CancelPayment);
+    assert_eq!(decline.kind, CallKind::Cancel);
+    let ask = call(case.tell(&decline, Answer::Acknowledged));
+    case.tell(&ask, found(&ask, ReportedStatus::Over(Ending::Declined)));
+    assert_eq!(case.status(), OrderStatus::Cancelled);
+    assert_eq!(case.confirm(), ConfirmDecision::Refused(OrderStatus::Cancelled));
+}
+
+#[test]
+fn an_accepted_cancel_outlives_its_task() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let CancelDecision::Call(decline) = case.cancel() else { panic!("it must call") };
+    case.tell(&decline, Answer::Unknown);
+    case.now = case.now + case.policy.max_age;
+    case.claim(TaskKind::CancelPayment);
+    assert_eq!(case.own_task().state, TaskState::Review);
+    assert_eq!(case.confirm(), ConfirmDecision::CancelInProgress);
+    let query = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&query, found(&query, ReportedStatus::Paid));
+    let refund = case.aggregate.unfinished(TaskKind::RefundPayment).unwrap();
+    assert_eq!((case.status(), refund.reason), (OrderStatus::Paid, None), "it goes by itself");
 }
 
 #[test]

@@ -24,7 +24,8 @@ use super::effect::{
     RegisterResult,
 };
 use super::operator::{OperatorFinding, OperatorRefused};
-use super::policy::PaymentPolicy;
+use super::policy::{CancelPaid, PaymentPolicy};
+use super::refund::{RefundKey, RefundOrigin};
 use super::registration::{Ending, RegistrationState};
 use super::report::{PaymentReport, ReportedStatus};
 use super::task::{Lease, Reason, TaskError, TaskKind, TaskState};
@@ -254,6 +255,7 @@ fn policy() -> PaymentPolicy {
         poll_interval: Duration::from_secs(30),
         looks_after_payment: vec![Duration::from_secs(3_600), Duration::from_secs(86_400)],
         failover_on_rejected: false,
+        cancel_paid: CancelPaid::Refund,
         number_prefix: String::new(),
         sync_wait: Duration::from_secs(15),
         queue_max: 10,

@@ -108,7 +108,7 @@ proptest! {
                 RegistrationState::Intent | RegistrationState::Unknown | RegistrationState::Live
             ));
             let mismatch = case.events.iter().any(|note| matches!(note, DomainEvent::Mismatch { .. }));
-            prop_assert!(!open || mismatch || case.aggregate.visible_task().is_some(), "forgotten");
+            prop_assert!(!open || mismatch || case.aggregate.task_at_work().is_some(), "forgotten");
         }
     }
 }

@@ -300,7 +300,7 @@ fn payment_is_found_by_polling_alone() {
     assert_eq!(case.status(), OrderStatus::Paid);
     let look = case.aggregate.unfinished(TaskKind::SyncPayment).unwrap();
     assert_eq!(look.run_at.since(case.now), case.policy.looks_after_payment[0]);
-    assert!(case.aggregate.visible_task().is_none(), "which is nobody's business");
+    assert!(case.aggregate.task_at_work().is_none(), "which is nobody's business");
 }
 
 #[test]

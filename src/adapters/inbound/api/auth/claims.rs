@@ -16,6 +16,15 @@ const LONGEST_SUBJECT: usize = 255;
 
 const OWN: &str = "orders";
 const ANY: &str = "orders:any";
+const REFUND: &str = "orders:refund";
+
+/// Who asks, and what that person may see and do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Grant {
+    pub(super) subject: String,
+    pub(super) scope: Scope,
+    pub(super) may_refund: bool,
+}
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
@@ -49,11 +58,7 @@ impl Claims {
     ///
     /// # Errors
     /// The token does not count, or allows nothing here.
-    pub(super) fn grant(
-        self,
-        expected: &ExpectedClaims,
-        now: Timestamp,
-    ) -> Result<(String, Scope), Refusal> {
+    pub(super) fn grant(self, expected: &ExpectedClaims, now: Timestamp) -> Result<Grant, Refusal> {
         let from =
             self.nbf.map_or(Some(Timestamp::default()), moment).ok_or(Refusal::Unreadable)?;
         let until = moment(self.exp).ok_or(Refusal::Unreadable)?;
@@ -73,7 +78,8 @@ impl Claims {
             return Err(Refusal::Subject);
         }
         let scope = self.granted_scope().ok_or(Refusal::Scope)?;
-        Ok((self.sub, scope))
+        let may_refund = self.has(ANY) || self.has(REFUND);
+        Ok(Grant { subject: self.sub, scope, may_refund })
     }
 
     fn is_for(&self, own: &str) -> bool {
@@ -84,14 +90,17 @@ impl Claims {
         }
     }
 
+    fn has(&self, wanted: &str) -> bool {
+        self.scope.iter().flat_map(|all| all.split(' ')).any(|scope| scope == wanted)
+    }
+
     /// `None` without a scope of ours, or with one for own orders and a subject that no customer
     /// can have.
     fn granted_scope(&self) -> Option<Scope> {
-        let has = |wanted| self.scope.iter().flat_map(|all| all.split(' ')).any(|s| s == wanted);
-        if has(ANY) {
+        if self.has(ANY) {
             return Some(Scope::Anyone);
         }
-        let own = has(OWN).then(|| CustomerId::parse(&self.sub).ok())?;
+        let own = self.has(OWN).then(|| CustomerId::parse(&self.sub).ok())?;
         own.map(Scope::Only)
     }
 }
@@ -111,7 +120,8 @@ mod tests {
 
     fn judged(claims: Value, expected: &ExpectedClaims) -> Result<(String, Scope), Refusal> {
         let claims: Claims = serde_json::from_value(claims).map_err(|_| Refusal::Unreadable)?;
-        claims.grant(expected, Timestamp::from_micros(NOW * 1_000_000))
+        let granted = claims.grant(expected, Timestamp::from_micros(NOW * 1_000_000));
+        granted.map(|grant| (grant.subject, grant.scope))
     }
 
     fn with(change: Value) -> Result<(String, Scope), Refusal> {
@@ -172,6 +182,22 @@ mod tests {
             ("orders,orders:any", Err(Refusal::Scope)),
         ] {
             assert_eq!(with(json!({"scope": scope})).map(|(_, scope)| scope), granted, "{scope}");
+        }
+    }
+
+    #[test]
+    fn refunds_need_a_scope_of_their_own() {
+        for (scope, may_refund) in [
+            ("orders", Some(false)),
+            ("orders orders:refund", Some(true)),
+            ("orders:any", Some(true)),
+            ("orders:refund", None),
+        ] {
+            let claims = json!({"sub": "c-1", "exp": NOW + 60, "scope": scope});
+            let claims: Claims = serde_json::from_value(claims).unwrap();
+            let now = Timestamp::from_micros(NOW * 1_000_000);
+            let granted = claims.grant(&ExpectedClaims::default(), now);
+            assert_eq!(granted.ok().map(|grant| grant.may_refund), may_refund, "{scope}");
         }
     }
 

@@ -15,6 +15,7 @@ pub(super) use refusal::Refusal;
 
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::order_repository::Scope;
+use claims::Grant;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use keyring::Keyring;
@@ -28,6 +29,7 @@ pub struct Caller {
     pub scope: Scope,
     /// Whose idempotency keys these are.
     pub owner: String,
+    pub may_refund: bool,
 }
 
 /// `AUTH_MODE`.
@@ -73,11 +75,14 @@ impl Auth {
     /// No token that counts, or one that allows nothing here.
     pub(super) fn identify(&self, headers: &HeaderMap, now: Timestamp) -> Result<Caller, Refusal> {
         match self {
-            Self::Open => Ok(Caller { scope: Scope::Anyone, owner: "anonymous".to_owned() }),
+            Self::Open => {
+                let owner = "anonymous".to_owned();
+                Ok(Caller { scope: Scope::Anyone, owner, may_refund: true })
+            }
             Self::Tokens(tokens) => {
                 let claims = tokens.keys.verify(bearer(headers)?)?;
-                let (owner, scope) = claims.grant(&tokens.expected, now)?;
-                Ok(Caller { scope, owner })
+                let Grant { subject, scope, may_refund } = claims.grant(&tokens.expected, now)?;
+                Ok(Caller { scope, owner: subject, may_refund })
             }
         }
     }

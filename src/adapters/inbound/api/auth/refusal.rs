@@ -6,6 +6,7 @@ use crate::adapters::inbound::http_kit::problem::Problem;
 /// RFC 6750: a token that does not count, and one that does and allows too little.
 const INVALID: &str = r#"Bearer error="invalid_token""#;
 const INSUFFICIENT: &str = r#"Bearer error="insufficient_scope", scope="orders""#;
+const NO_REFUNDS: &str = r#"Bearer error="insufficient_scope", scope="orders:refund""#;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::adapters::inbound::api) enum Refusal {
@@ -20,6 +21,8 @@ pub(in crate::adapters::inbound::api) enum Refusal {
     Subject,
     /// The token counts, but not for this.
     Scope,
+    /// The token counts, but not for giving money back.
+    RefundScope,
 }
 
 impl Refusal {
@@ -30,6 +33,7 @@ impl Refusal {
         match self {
             Self::NoToken => Problem::new(Code::Unauthenticated),
             Self::Scope => Problem::new(Code::Forbidden).with_challenge(INSUFFICIENT),
+            Self::RefundScope => Problem::new(Code::Forbidden).with_challenge(NO_REFUNDS),
             Self::Unreadable
             | Self::Signature
             | Self::Expired
@@ -50,6 +54,7 @@ impl Refusal {
             Self::Issuer => "another issuer",
             Self::Audience => "for another audience",
             Self::Subject => "no usable subject",
+            Self::RefundScope => "no scope for refunds",
             Self::Scope => "no scope of ours, or a subject that is no customer",
         }
     }

@@ -10,9 +10,9 @@ use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
-use crate::core::payment::refund::Refund;
+use crate::core::payment::refund::{Refund, RefundOrigin};
 use crate::core::payment::registration::Registration;
-use crate::core::payment::task::{Task, TaskState};
+use crate::core::payment::task::{Task, TaskKind, TaskState};
 use crate::core::ports::idempotency::{
     IdempotencyKey, IdempotencyRecord, IdempotentRequest, KeptOutcome,
 };
@@ -266,12 +266,20 @@ impl State {
 
     pub fn task(&self, id: TaskId, scope: &Scope) -> Option<TaskView> {
         let task = self.tasks.get(&id)?;
-        let Stored { order, registrations, .. } = self.orders.get(&task.order_id)?;
+        let Stored { order, registrations, refunds, .. } = self.orders.get(&task.order_id)?;
         let made = |registration: &&Registration| {
             task.result == Some((registration.provider, registration.sequence))
         };
         let registration = registrations.iter().find(made).cloned();
-        scope.allows(&order.customer_id).then(|| TaskView { task: task.clone(), registration })
+        let own = |refund: &&Refund| {
+            let promised = task.kind == TaskKind::CancelPayment
+                && refund.origin == RefundOrigin::Cancel
+                && task.result == Some((refund.provider, refund.sequence));
+            refund.task == Some(id) || promised
+        };
+        let refund = refunds.iter().find(own).cloned();
+        let view = || TaskView { task: task.clone(), registration, refund };
+        scope.allows(&order.customer_id).then(view)
     }
 
     pub fn tasks(&self, query: &TaskQuery) -> Vec<Task> {

@@ -104,6 +104,7 @@ async fn save(
         .bind(write(&refunds))
         .bind(write(&tasks))
         .bind(notice)
+        .bind(order.cancel_requested_at.map(Timestamp::micros))
         .fetch_one(&mut *tx.connection)
         .await?;
     if usize::try_from(saved) == Ok(1 + registrations.len() + refunds.len() + tasks.len()) {

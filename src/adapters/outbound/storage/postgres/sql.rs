@@ -61,7 +61,11 @@ pub const AGGREGATE: &str = concat!(
 pub const TASK: &str = concat!(
     "SELECT json_build_object('task', t, 'registration', (SELECT row_to_json(r) \
      FROM registrations r WHERE r.order_id = t.order_id AND r.provider = t.result_provider \
-     AND r.sequence = t.result_sequence))::text FROM tasks t JOIN orders o ON o.id = t.order_id \
+     AND r.sequence = t.result_sequence), 'refund', (SELECT row_to_json(f) FROM refunds f \
+     WHERE f.order_id = t.order_id AND (f.task_id = t.id OR (t.kind = 'cancel_payment' \
+     AND f.origin = 'cancel' AND f.provider = t.result_provider AND f.sequence = t.result_sequence)) \
+     ORDER BY f.created_at LIMIT 1))::text \
+     FROM tasks t JOIN orders o ON o.id = t.order_id \
      WHERE t.id = $1 AND ($2::text IS NULL OR o.customer_id = $2) AND ",
     known_kind!()
 );
@@ -99,9 +103,10 @@ pub const LOAD: &str = concat!(
 
 /// What a decision changed, in one statement: `$1` order, `$2` its loaded version, `$3` status,
 /// `$4` updated at, `$5` version, `$6` the mark of this change, `$7` registrations, `$8` refunds,
-/// `$9` tasks, `$10` what to notify others of, if anything. Answers how many rows were written.
+/// `$9` tasks, `$10` what to notify others of, if anything, `$11` when a cancel was
+/// accepted. Answers how many rows were written.
 pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $4, version = $5, \
-    last_change = $6::uuid WHERE id = $1::uuid AND version = $2 RETURNING 1), \
+    last_change = $6::uuid, cancel_requested_at = $11 WHERE id = $1::uuid AND version = $2 RETURNING 1), \
     r AS (INSERT INTO registrations (order_id, provider, sequence, number, amount, refunded, currency, \
     state, ending, external_id, form_url, sent_at, not_found, cancel_sent_at, hinted, \
     given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \

@@ -42,12 +42,14 @@ pub struct AggregateRow {
 pub struct TaskViewRow {
     task: TaskRow,
     registration: Option<RegistrationRow>,
+    refund: Option<RefundRow>,
 }
 
 impl TaskViewRow {
     pub fn restore(self) -> Result<TaskView, StorageError> {
         let registration = self.registration.map(RegistrationRow::restore).transpose()?;
-        Ok(TaskView { task: self.task.restore()?, registration })
+        let refund = self.refund.map(RefundRow::restore).transpose()?;
+        Ok(TaskView { task: self.task.restore()?, registration, refund })
     }
 }
 

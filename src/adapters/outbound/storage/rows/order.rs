@@ -16,6 +16,8 @@ pub struct OrderRow {
     items: Vec<ItemRow>,
     total: i64,
     currency: String,
+    #[serde(default)]
+    cancel_requested_at: Option<i64>,
     created_at: i64,
     updated_at: i64,
     version: i64,
@@ -26,6 +28,7 @@ pub struct OrderRow {
 pub struct OrderChangeRow {
     id: Uuid,
     status: &'static str,
+    cancel_requested_at: Option<i64>,
     updated_at: i64,
     version: i64,
 }
@@ -35,6 +38,7 @@ impl From<&Order> for OrderChangeRow {
         Self {
             id: order.id.uuid(),
             status: order.status.as_str(),
+            cancel_requested_at: order.cancel_requested_at.map(Timestamp::micros),
             updated_at: order.updated_at.micros(),
             version: order.version,
         }
@@ -61,6 +65,7 @@ impl OrderRow {
             status: word(&self.status, OrderStatus::parse)?,
             items: restored?,
             total: money(self.total, &self.currency)?,
+            cancel_requested_at: self.cancel_requested_at.map(Timestamp::from_micros),
             created_at: Timestamp::from_micros(self.created_at),
             updated_at: Timestamp::from_micros(self.updated_at),
             version: self.version,
@@ -77,6 +82,7 @@ impl From<&Order> for OrderRow {
             items: order.items.iter().map(ItemRow::from).collect(),
             total: order.total.minor(),
             currency: order.total.currency().code().to_owned(),
+            cancel_requested_at: order.cancel_requested_at.map(Timestamp::micros),
             created_at: order.created_at.micros(),
             updated_at: order.updated_at.micros(),
             version: order.version,

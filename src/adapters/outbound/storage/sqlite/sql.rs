@@ -11,6 +11,7 @@ macro_rules! order_json {
     () => {
         "json_object('id', hex(o.id), 'customer_id', o.customer_id, 'status', o.status, \
          'items', json(o.items), 'total', o.total, 'currency', o.currency, \
+         'cancel_requested_at', o.cancel_requested_at, \
          'created_at', o.created_at, 'updated_at', o.updated_at, 'version', o.version)"
     };
 }
@@ -94,7 +95,11 @@ pub const TASK: &str = concat!(
     ", 'registration', (SELECT ",
     registration_json!(),
     " FROM registrations r WHERE r.order_id = t.order_id AND r.provider = t.result_provider \
-     AND r.sequence = t.result_sequence)) \
+     AND r.sequence = t.result_sequence), 'refund', (SELECT json(",
+    refund_json!(),
+    ") FROM refunds f WHERE f.order_id = t.order_id AND (f.task_id = t.id OR (t.kind = 'cancel_payment' \
+     AND f.origin = 'cancel' AND f.provider = t.result_provider AND f.sequence = t.result_sequence)) \
+     ORDER BY f.created_at LIMIT 1)) \
      FROM tasks t JOIN orders o ON o.id = t.order_id \
      WHERE t.id = $1 AND ($2 IS NULL OR o.customer_id = $2) AND ",
     known_kind!()
@@ -120,6 +125,7 @@ pub const PLACE: &str = "INSERT INTO orders (id, customer_id, status, items, tot
 /// with their new version. Four statements in one trip to the connection's thread. `jsonb_each` gives each element as SQLite
 /// parsed it; `json_each` would write it as text again for every field that is taken from it.
 pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
+    cancel_requested_at = value ->> 'cancel_requested_at', \
     updated_at = value ->> 'updated_at', version = value ->> 'version' FROM jsonb_each($1) \
     WHERE orders.id = unhex(value ->> 'id', '-') \
     AND orders.version = (value ->> 'version') - 1; \
