@@ -246,6 +246,9 @@ async fn a_paid_order_is_not_cancelled_but_refunded() {
     let much = json!({"amount": {"amount": 15_001, "currency": "RUB"}});
     let reply = harness.post_with(&path, &much, &[("idempotency-key", "r-2")]).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (422, "refund_exceeds_payment"));
+    let dollars = json!({"amount": {"amount": 1, "currency": "USD"}});
+    let reply = harness.post_with(&path, &dollars, &[("idempotency-key", "r-4")]).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (422, "currency_not_supported"));
     let reply = harness.act(&path, &[("idempotency-key", "r-3")]).await;
     assert_eq!(reply.status, 200, "{}", reply.json);
     assert_eq!(reply.json["task_id"], json!(null), "it is done");

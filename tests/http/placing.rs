@@ -76,12 +76,31 @@ async fn an_unknown_product_is_shown_where_it_stands() {
     let items = json!([
         {"product_id": "p-1", "quantity": 1},
         {"product_id": "gone", "quantity": 1},
+        {"product_id": "away", "quantity": 1},
     ]);
     let body = json!({"customer_id": "c-1", "items": items});
     let reply = harness.post("/v1/orders", &body).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (422, "product_not_found"));
     assert_eq!(reply.json["product_id"], "gone");
+    assert_eq!(reply.pointers(), ["/items/1/product_id", "/items/2/product_id"]);
+    let again = [("idempotency-key", "k-1")];
+    let first = harness.post_with("/v1/orders", &body, &again).await;
+    let again = harness.post_with("/v1/orders", &body, &again).await;
+    assert_eq!(again.pointers(), first.pointers(), "a replay names them all as well");
+}
+
+#[tokio::test]
+async fn a_product_in_another_currency_is_a_fault_of_the_order() {
+    let harness = Harness::open();
+    let items = json!([
+        {"product_id": "p-1", "quantity": 1},
+        {"product_id": "p-usd", "quantity": 1},
+    ]);
+    let body = json!({"customer_id": "c-1", "items": items});
+    let reply = harness.post("/v1/orders", &body).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (422, "currency_not_supported"));
     assert_eq!(reply.pointers(), ["/items/1/product_id"]);
+    assert!(reply.headers.get("retry-after").is_none(), "another try does not help");
 }
 
 #[tokio::test]
@@ -139,6 +158,7 @@ async fn a_catalog_that_cannot_answer_is_a_503_with_its_own_advice() {
     *harness.catalog.down.lock().unwrap() = Some(silence);
     let reply = harness.post("/v1/orders", &one_item()).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "catalog_unavailable"));
+    assert_eq!(reply.json["product_id"], "p-1");
     assert_eq!(reply.header("retry-after"), "2");
     *harness.catalog.down.lock().unwrap() =
         Some(NoAnswer::new(Cause::Unknown(Unknown::DeadlinePassed)));

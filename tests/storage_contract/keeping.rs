@@ -73,7 +73,10 @@ pub async fn every_outcome_reads_back(world: World) {
     let status = OrderStatus::ALL.into_iter().map(Refusal::NotRefundable);
     let others = [
         Refusal::OrderInvalid(None),
-        Refusal::ProductNotFound(tea),
+        Refusal::ProductsNotFound(vec![tea.clone()]),
+        Refusal::ProductsNotFound(vec![tea.clone(), ProductId::parse("p-2").unwrap()]),
+        Refusal::CurrencyNotSupported(vec![tea]),
+        Refusal::CurrencyNotSupported(Vec::new()),
         Refusal::RefundExceeds,
         Refusal::RefundRejected,
     ];

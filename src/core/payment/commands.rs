@@ -84,6 +84,8 @@ pub enum RefundDecision {
     InProgress,
     /// More than is left to give back.
     Exceeds,
+    /// Not what was paid in.
+    OtherCurrency,
     Refused(OrderStatus),
 }
 
@@ -287,7 +289,10 @@ impl OrderAggregate {
             return RefundDecision::Refused(self.order.status);
         }
         let amount = command.amount.unwrap_or(left);
-        if amount.currency() != left.currency() || amount.minor() > left.minor() {
+        if amount.currency() != left.currency() {
+            return RefundDecision::OtherCurrency;
+        }
+        if amount.minor() > left.minor() {
             return RefundDecision::Exceeds;
         }
         let order = self.order.id;

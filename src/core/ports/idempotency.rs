@@ -73,8 +73,10 @@ pub enum KeptOutcome {
 pub enum Refusal {
     /// `None` where an earlier version did not keep why.
     OrderInvalid(Option<OrderInvalid>),
-    /// The catalog has no such product.
-    ProductNotFound(ProductId),
+    /// The catalog has none of these products.
+    ProductsNotFound(Vec<ProductId>),
+    /// Of these products, or of the refund itself.
+    CurrencyNotSupported(Vec<ProductId>),
     /// Nothing of the order can be given back: it was in this status.
     NotRefundable(OrderStatus),
     /// More than is left.

@@ -2,6 +2,7 @@
 //! and never from a cache that is too old for money.
 
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
+use crate::core::domain::money::Currency;
 use crate::core::domain::order::{Item, Order, OrderInvalid, OrderStatus};
 use crate::core::domain::unavailable::Unknown;
 use crate::core::ports::call::Call;
@@ -12,13 +13,16 @@ use crate::core::ports::idempotency::{IdempotentRequest, KeptOutcome, Refusal};
 use crate::core::ports::order_repository::{OrderRepository, Placed, Scope};
 use crate::core::ports::storage_error::StorageError;
 use crate::core::use_cases::idempotency::{Answer, Begun, Idempotency, IdempotencyError};
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Products of one order that are asked for at the same time: enough to hide the catalog's latency,
 /// too few for one order to take all its permits.
 const LOOKUPS_AT_ONCE: usize = 10;
+
+/// What the payment systems take.
+const PAID_IN: Currency = Currency::RUB;
 
 #[derive(Debug)]
 pub struct PlaceOrder {
@@ -44,10 +48,12 @@ pub struct NewOrder {
 pub enum PlaceOrderError {
     #[error(transparent)]
     Invalid(#[from] OrderInvalid),
-    #[error("get product details: no product {0}")]
-    ProductNotFound(ProductId),
-    #[error("get product details: {0}")]
-    CatalogUnavailable(#[from] CatalogUnavailableError),
+    #[error("get product details: {} unknown", .0.len())]
+    ProductsNotFound(Vec<ProductId>),
+    #[error("{} products are not sold in roubles", .0.len())]
+    CurrencyNotSupported(Vec<ProductId>),
+    #[error("get product details of {product}: {error}")]
+    CatalogUnavailable { product: ProductId, error: CatalogUnavailableError },
     #[error("refused before, under the same key")]
     Replayed(Refusal),
     #[error(transparent)]
@@ -57,18 +63,17 @@ pub enum PlaceOrderError {
 }
 
 impl PlaceOrderError {
-    /// The product that the catalog does not know.
+    /// The products for which it is refused.
     #[must_use]
-    pub const fn missing_product(&self) -> Option<&ProductId> {
+    pub fn products(&self) -> &[ProductId] {
         match self {
-            Self::ProductNotFound(product) | Self::Replayed(Refusal::ProductNotFound(product)) => {
-                Some(product)
-            }
-            Self::Invalid(_)
-            | Self::CatalogUnavailable(_)
-            | Self::Replayed(_)
-            | Self::Idempotency(_)
-            | Self::Storage(_) => None,
+            Self::ProductsNotFound(products)
+            | Self::CurrencyNotSupported(products)
+            | Self::Replayed(
+                Refusal::ProductsNotFound(products) | Refusal::CurrencyNotSupported(products),
+            ) => products,
+            Self::CatalogUnavailable { product, .. } => std::slice::from_ref(product),
+            Self::Invalid(_) | Self::Replayed(_) | Self::Idempotency(_) | Self::Storage(_) => &[],
         }
     }
 
@@ -76,8 +81,11 @@ impl PlaceOrderError {
     fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Invalid(invalid) => Some(Refusal::OrderInvalid(Some(*invalid))),
-            Self::ProductNotFound(product) => Some(Refusal::ProductNotFound(product.clone())),
-            Self::CatalogUnavailable(_)
+            Self::ProductsNotFound(products) => Some(Refusal::ProductsNotFound(products.clone())),
+            Self::CurrencyNotSupported(products) => {
+                Some(Refusal::CurrencyNotSupported(products.clone()))
+            }
+            Self::CatalogUnavailable { .. }
             | Self::Replayed(_)
             | Self::Idempotency(_)
             | Self::Storage(_) => None,
@@ -145,14 +153,41 @@ impl PlaceOrder {
 
     async fn priced(&self, new: NewOrder) -> Result<Order, PlaceOrderError> {
         Order::check_lines(&new.lines)?;
-        let items: Vec<Item> = stream::iter(new.lines)
-            .map(|(product, quantity)| self.price(product, quantity, &new.call))
-            .buffered(LOOKUPS_AT_ONCE)
-            .try_collect()
-            .await?;
+        let items = self.price_all(new.lines, &new.call).await?;
         let now = self.clock.now();
         let id = OrderId::new(now, self.entropy.bits());
         Ok(Order::place(id, new.customer_id, items, now)?)
+    }
+
+    /// Every product that cannot be sold is named at once; a catalog that does not answer ends the looking.
+    async fn price_all(
+        &self,
+        lines: Vec<(ProductId, u32)>,
+        call: &Call,
+    ) -> Result<Vec<Item>, PlaceOrderError> {
+        let (mut items, mut missing, mut foreign) = (Vec::new(), Vec::new(), Vec::new());
+        let prices = stream::iter(lines).map(|(product, quantity)| async move {
+            (self.price(&product, quantity, call).await, product)
+        });
+        let mut prices = std::pin::pin!(prices.buffered(LOOKUPS_AT_ONCE));
+        while let Some((priced, product)) = prices.next().await {
+            match priced {
+                Ok(item) if item.unit_price.currency() != PAID_IN => foreign.push(product),
+                Ok(item) => items.push(item),
+                Err(CatalogError::NotFound) => missing.push(product),
+                Err(CatalogError::Unavailable(error)) => {
+                    return Err(PlaceOrderError::CatalogUnavailable { product, error });
+                }
+            }
+        }
+        if !missing.is_empty() {
+            return Err(PlaceOrderError::ProductsNotFound(missing));
+        }
+        if foreign.is_empty() {
+            Ok(items)
+        } else {
+            Err(PlaceOrderError::CurrencyNotSupported(foreign))
+        }
     }
 
     fn tell(&self, order: &Order) {
@@ -162,15 +197,11 @@ impl PlaceOrder {
 
     async fn price(
         &self,
-        product: ProductId,
+        product: &ProductId,
         quantity: u32,
         call: &Call,
-    ) -> Result<Item, PlaceOrderError> {
-        let offer = match self.catalog.get_product_details(&product, call).await {
-            Ok(offer) => offer,
-            Err(CatalogError::NotFound) => return Err(PlaceOrderError::ProductNotFound(product)),
-            Err(CatalogError::Unavailable(error)) => return Err(error.into()),
-        };
+    ) -> Result<Item, CatalogError> {
+        let offer = self.catalog.get_product_details(product, call).await?;
         self.young_enough(&offer)?;
         Ok(Item {
             product_id: offer.product.id,

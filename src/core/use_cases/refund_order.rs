@@ -47,6 +47,8 @@ pub enum RefundError {
     NotRefundable(OrderStatus),
     #[error("more than is left of the payment")]
     Exceeds,
+    #[error("the order was paid in another currency")]
+    OtherCurrency,
     #[error("another refund of the order is under way")]
     InProgress,
     #[error("the payment system refused the refund")]
@@ -63,7 +65,11 @@ impl RefundError {
     /// Whether the same request will never be served.
     const fn is_final(&self) -> bool {
         match self {
-            Self::NotRefundable(_) | Self::Exceeds | Self::Rejected | Self::Replayed(_) => true,
+            Self::NotRefundable(_)
+            | Self::Exceeds
+            | Self::OtherCurrency
+            | Self::Rejected
+            | Self::Replayed(_) => true,
             Self::NotFound | Self::InProgress | Self::Idempotency(_) | Self::Storage(_) => false,
         }
     }
@@ -186,6 +192,7 @@ impl RefundOrder {
             RefundDecision::KeyReused => Err(self.idempotency.reused().into()),
             RefundDecision::InProgress => Err(RefundError::InProgress),
             RefundDecision::Exceeds => Err(RefundError::Exceeds),
+            RefundDecision::OtherCurrency => Err(RefundError::OtherCurrency),
             RefundDecision::Refused(status) => Err(RefundError::NotRefundable(status)),
         }
     }
@@ -227,6 +234,9 @@ const fn kept_outcome(asked: &RefundDecision, task: TaskId) -> Option<KeptOutcom
             None
         }
         RefundDecision::Exceeds => Some(KeptOutcome::Refused(Refusal::RefundExceeds)),
+        RefundDecision::OtherCurrency => {
+            Some(KeptOutcome::Refused(Refusal::CurrencyNotSupported(Vec::new())))
+        }
         RefundDecision::Refused(status) => {
             Some(KeptOutcome::Refused(Refusal::NotRefundable(*status)))
         }

@@ -80,7 +80,9 @@ impl CatalogPort for Catalog {
         }
         let price = if self.free.load(Ordering::Relaxed) { 0 } else { 10_000 };
         let stale = *self.stale.lock().unwrap();
-        let price = Money::new(price, Currency::RUB).unwrap();
+        let abroad = id.as_str() == "p-usd";
+        let currency = if abroad { Currency::parse("USD").unwrap() } else { Currency::RUB };
+        let price = Money::new(price, currency).unwrap();
         Ok(Offer {
             product: Product { id: id.clone(), name: format!("Product {id}"), price },
             as_of: Timestamp::from_micros(1_764_499_000_000_000),

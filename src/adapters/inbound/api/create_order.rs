@@ -6,7 +6,6 @@ use crate::adapters::inbound::api::new_order::{NewOrderBody, OrderRequest};
 use crate::adapters::inbound::api::order_body::OrderBody;
 use crate::adapters::inbound::api::state::App;
 use crate::adapters::inbound::http_kit::body::Json;
-use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::params::NoQuery;
 use crate::adapters::inbound::http_kit::problem::Problem;
@@ -76,14 +75,17 @@ fn created(order: &Order) -> Response {
     response
 }
 
-/// A product that the catalog does not know is shown where it stands.
+/// Every product that cannot be sold is shown where it stands.
 fn problem(error: PlaceOrderError, products: &[ProductId]) -> Problem {
-    let line = error
-        .missing_product()
-        .and_then(|missing| products.iter().position(|product| product == missing));
+    let refused = error.products().to_vec();
     let problem = Problem::from(error);
-    let Some(index) = line else { return problem };
+    if !problem.status.is_client_error() {
+        return problem;
+    }
+    let detail = problem.code.detail();
     let items = JsonPointer::Root.member("items");
-    let at = items.element(index);
-    problem.with_violation(at.member("product_id"), Code::ProductNotFound.detail())
+    let lines = products.iter().enumerate().filter(|(_, product)| refused.contains(product));
+    lines.fold(problem, |problem, (index, _)| {
+        problem.with_violation(items.element(index).member("product_id"), detail)
+    })
 }

@@ -128,7 +128,12 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
         "create_order" => vec![
             BODY,
             KEY,
-            &[Code::OrderInvalid, Code::CatalogUnavailable, Code::StorageUnavailable],
+            &[
+                Code::OrderInvalid,
+                Code::CurrencyNotSupported,
+                Code::CatalogUnavailable,
+                Code::StorageUnavailable,
+            ],
         ],
         "list_orders" => vec![&[Code::StorageUnavailable]],
         "show_order" => vec![ORDER],
@@ -151,6 +156,7 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
                 Code::IdempotencyKeyRequired,
                 Code::OrderNotRefundable,
                 Code::RefundInProgress,
+                Code::CurrencyNotSupported,
                 Code::RefundExceedsPayment,
                 Code::RefundRejected,
             ],

@@ -96,6 +96,9 @@ codes! {
     OrderInvalid "order_invalid" UNPROCESSABLE_ENTITY "Order invalid"
         "The order makes no sense."
         "Заказ не имеет смысла.";
+    CurrencyNotSupported "currency_not_supported" UNPROCESSABLE_ENTITY "Currency not supported"
+        "Orders can be paid in roubles only."
+        "Заказы можно оплачивать только в рублях.";
     PaymentRejected "payment_rejected" UNPROCESSABLE_ENTITY "Payment rejected"
         "The payment system refused the order."
         "Платёжная система отклонила заказ.";
@@ -187,6 +190,7 @@ impl Code {
             | Self::PayloadTooLarge
             | Self::UnsupportedMediaType
             | Self::OrderInvalid
+            | Self::CurrencyNotSupported
             | Self::PaymentRejected
             | Self::RefundExceedsPayment
             | Self::RefundRejected

@@ -5,6 +5,7 @@ use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::resources::reasons::{why_invalid, why_refused};
+use crate::core::domain::ids::ProductId;
 use crate::core::domain::unavailable::{
     Cause, NotExecuted, PaymentSystemUnavailableError, Shed, Unknown,
 };
@@ -54,7 +55,15 @@ impl From<Refusal> for Problem {
         match refusal {
             Refusal::OrderInvalid(Some(invalid)) => PlaceOrderError::Invalid(invalid).into(),
             Refusal::OrderInvalid(None) => Self::new(Code::OrderInvalid),
-            Refusal::ProductNotFound(product) => PlaceOrderError::ProductNotFound(product).into(),
+            Refusal::ProductsNotFound(products) => {
+                PlaceOrderError::ProductsNotFound(products).into()
+            }
+            Refusal::CurrencyNotSupported(products) if products.is_empty() => {
+                RefundError::OtherCurrency.into()
+            }
+            Refusal::CurrencyNotSupported(products) => {
+                PlaceOrderError::CurrencyNotSupported(products).into()
+            }
             Refusal::NotRefundable(status) => RefundError::NotRefundable(status).into(),
             Refusal::RefundExceeds => RefundError::Exceeds.into(),
             Refusal::RefundRejected => RefundError::Rejected.into(),
@@ -68,10 +77,15 @@ impl From<PlaceOrderError> for Problem {
             PlaceOrderError::Invalid(invalid) => {
                 Self::new(Code::OrderInvalid).with_detail(why_invalid(invalid))
             }
-            PlaceOrderError::ProductNotFound(product) => Self::new(Code::ProductNotFound)
+            PlaceOrderError::ProductsNotFound(products) => Self::new(Code::ProductNotFound)
                 .with_status(StatusCode::UNPROCESSABLE_ENTITY)
-                .with_member("product_id", product.as_str()),
-            PlaceOrderError::CatalogUnavailable(error) => error.into(),
+                .about_product(products.first()),
+            PlaceOrderError::CurrencyNotSupported(products) => {
+                Self::new(Code::CurrencyNotSupported).about_product(products.first())
+            }
+            PlaceOrderError::CatalogUnavailable { product, error } => {
+                Self::from(error).about_product(Some(&product))
+            }
             PlaceOrderError::Replayed(refusal) => refusal.into(),
             PlaceOrderError::Idempotency(error) => error.into(),
             PlaceOrderError::Storage(error) => error.into(),
@@ -143,6 +157,9 @@ impl From<RefundError> for Problem {
                 Self::new(Code::OrderNotRefundable).with_member("order_status", status.as_str())
             }
             RefundError::Exceeds => Self::new(Code::RefundExceedsPayment),
+            RefundError::OtherCurrency => {
+                Self::new(Code::CurrencyNotSupported).with_detail(OTHER_CURRENCY)
+            }
             RefundError::InProgress => Self::new(Code::RefundInProgress),
             RefundError::Rejected => Self::new(Code::RefundRejected),
             RefundError::Replayed(refusal) => refusal.into(),
@@ -182,6 +199,18 @@ impl From<OperateError> for Problem {
         }
     }
 }
+
+impl Problem {
+    fn about_product(self, product: Option<&ProductId>) -> Self {
+        let Some(product) = product else { return self };
+        self.with_member("product_id", product.as_str())
+    }
+}
+
+const OTHER_CURRENCY: Text = Text::new(
+    "Money goes back in the currency in which it was paid.",
+    "Деньги возвращаются в той валюте, в которой заказ оплачен.",
+);
 
 const NEWER_VERSION: Text = Text::new(
     "This order is at a payment system that only a newer version of the service knows.",

@@ -63,7 +63,8 @@ const fn status(outcome: &KeptOutcome) -> u16 {
         KeptOutcome::Refused(Refusal::NotRefundable(_)) => 409,
         KeptOutcome::Refused(
             Refusal::OrderInvalid(_)
-            | Refusal::ProductNotFound(_)
+            | Refusal::ProductsNotFound(_)
+            | Refusal::CurrencyNotSupported(_)
             | Refusal::RefundExceeds
             | Refusal::RefundRejected,
         ) => 422,
@@ -82,6 +83,9 @@ struct OutcomeRow {
     code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     product_id: Option<String>,
+    /// All of them, where they are more than one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    products: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     order_status: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,6 +94,7 @@ struct OutcomeRow {
 
 const ORDER_INVALID: &str = "order_invalid";
 const PRODUCT_NOT_FOUND: &str = "product_not_found";
+const CURRENCY: &str = "currency_not_supported";
 const NOT_REFUNDABLE: &str = "order_not_refundable";
 const REFUND_EXCEEDS: &str = "refund_exceeds_payment";
 const REFUND_REJECTED: &str = "refund_rejected";
@@ -112,15 +117,31 @@ impl OutcomeRow {
                 invalid: invalid.map(|invalid| invalid.as_str().to_owned()),
                 ..coded(ORDER_INVALID)
             },
-            Refusal::ProductNotFound(product) => {
-                Self { product_id: Some(product.as_str().to_owned()), ..coded(PRODUCT_NOT_FOUND) }
-            }
+            Refusal::ProductsNotFound(products) => Self::about(products, PRODUCT_NOT_FOUND),
+            Refusal::CurrencyNotSupported(products) => Self::about(products, CURRENCY),
             Refusal::NotRefundable(status) => {
                 Self { order_status: Some(status.as_str().to_owned()), ..coded(NOT_REFUNDABLE) }
             }
             Refusal::RefundExceeds => coded(REFUND_EXCEEDS),
             Refusal::RefundRejected => coded(REFUND_REJECTED),
         }
+    }
+
+    fn about(products: &[ProductId], code: &str) -> Self {
+        let word = |product: &ProductId| product.as_str().to_owned();
+        let several = if products.len() > 1 { products } else { &[] };
+        Self {
+            code: Some(code.to_owned()),
+            product_id: products.first().map(word),
+            products: several.iter().map(word).collect(),
+            ..Self::default()
+        }
+    }
+
+    fn products(&self) -> Option<Vec<ProductId>> {
+        let several = !self.products.is_empty();
+        let words = if several { self.products.as_slice() } else { self.product_id.as_slice() };
+        words.iter().map(|word| ProductId::parse(word).ok()).collect()
     }
 
     fn restore(self) -> Option<KeptOutcome> {
@@ -139,9 +160,10 @@ impl OutcomeRow {
                 Some(Refusal::OrderInvalid(self.invalid.as_deref().and_then(OrderInvalid::parse)))
             }
             PRODUCT_NOT_FOUND => {
-                let product = ProductId::parse(self.product_id.as_deref()?).ok()?;
-                Some(Refusal::ProductNotFound(product))
+                let products = self.products().filter(|products| !products.is_empty());
+                products.map(Refusal::ProductsNotFound)
             }
+            CURRENCY => self.products().map(Refusal::CurrencyNotSupported),
             NOT_REFUNDABLE => {
                 let status = OrderStatus::parse(self.order_status.as_deref()?)?;
                 Some(Refusal::NotRefundable(status))
@@ -181,7 +203,7 @@ mod tests {
         };
         let tea = ProductId::parse("tea").unwrap();
         for (code, members, refusal) in [
-            ("product_not_found", r#","product_id":"tea""#, Refusal::ProductNotFound(tea)),
+            ("product_not_found", r#","product_id":"tea""#, Refusal::ProductsNotFound(vec![tea])),
             ("order_invalid", "", Refusal::OrderInvalid(None)),
             (
                 "order_not_refundable",
