@@ -283,10 +283,23 @@ async fn a_customer_sees_own_orders_and_others_do_not_exist() {
     for (token, status) in [(&own, 404), (&all, 200)] {
         assert_eq!(get(&harness, &path, token).await.status, status);
     }
-    for action in ["confirm", "cancel", "refund"] {
+    for action in ["confirm", "cancel"] {
         let reply = post(&harness, &format!("{path}/{action}"), &own, &json!({})).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (404, "order_not_found"), "{action}");
     }
+    let refund = async |path: &str, scope: &str, expected: (u16, &str)| {
+        let bearer = format!("Bearer {}", token("c-1", scope));
+        let headers = [("authorization", bearer.as_str()), ("idempotency-key", "r-1")];
+        let reply = harness.act(&format!("{path}/refund"), &headers).await;
+        assert_eq!((reply.status.as_u16(), reply.code()), expected, "{scope}");
+        reply
+    };
+    let mine = format!("/v1/orders/{id}");
+    let refused = refund(&mine, "orders", (403, "forbidden")).await;
+    let challenge = r#"Bearer error="insufficient_scope", scope="orders:refund""#;
+    assert_eq!(refused.header("www-authenticate"), challenge, "a buyer takes no money back");
+    refund(&mine, "orders orders:refund", (409, "order_not_refundable")).await;
+    refund(&path, "orders orders:refund", (404, "order_not_found")).await;
     assert_eq!(get(&harness, &path, &all).await.json["status"], "new");
 }
 

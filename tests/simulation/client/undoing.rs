@@ -115,7 +115,7 @@ impl Client {
             ) => {
                 self.stands_for(&key, false);
             }
-            Err(RefundError::NotFound | RefundError::InProgress) => {}
+            Err(RefundError::NotFound | RefundError::InProgress | RefundError::OtherCurrency) => {}
         }
         Some(())
     }
