@@ -38,9 +38,19 @@ async fn a_confirmed_order_can_be_paid_and_says_where() {
             "registered_at": payment["registered_at"],
             "paid_at": null,
             "refunded": {"amount": 0, "currency": "RUB"},
+            "number": payment["number"],
+            "expires_at": null,
+            "decline_code": null,
+            "attempts": [{
+                "number": payment["number"],
+                "provider": "sber",
+                "status": "registered",
+                "decline_code": null,
+                "registered_at": payment["registered_at"],
+            }],
         })
     );
-    assert!(payment["registered_at"].is_string());
+    assert!(payment["registered_at"].is_string() && payment["number"].is_string());
     // Asked again: the same form, no second registration.
     assert_eq!(harness.confirm(&id).await.json, reply.json);
     assert_eq!(harness.sber.registered.lock().unwrap().len(), 1);
@@ -168,10 +178,11 @@ async fn the_payer_comes_back_only_to_an_allowed_address() {
         assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"), "{bad}");
         assert_eq!(reply.pointers(), ["/return_url"]);
     }
-    let reply = harness.post(&path, &json!({"return_url": "https://shop.example/back?o=1"})).await;
+    let reply =
+        harness.post(&path, &json!({"return_url": "https://shop.example/back?o={order_id}"})).await;
     assert_eq!(reply.status, 200);
     let sent = harness.sber.registered.lock().unwrap()[0].0.return_url.clone();
-    assert_eq!(sent, "https://shop.example/back?o=1");
+    assert_eq!(sent, format!("https://shop.example/back?o={id}"));
 }
 
 #[tokio::test]

@@ -75,6 +75,10 @@ async fn a_payment_that_was_faster_than_the_cancel_goes_back_by_itself() {
     work(&harness).await;
     let order = harness.get(&format!("/v1/orders/{id}")).await.json;
     assert_eq!((&order["status"], &order["task_id"]), (&json!("refunded"), &json!(null)));
+    let refunds = harness.get(&format!("/v1/orders/{id}/refunds")).await.json;
+    let told = &refunds["items"][0];
+    assert_eq!((&told["reason"], &told["state"]), (&json!("cancel"), &json!("succeeded")));
+    assert_eq!((&told["amount"], &told["task_id"]), (&refund["amount"], &refund["task_id"]));
     let refunded = harness.get(&format!("/v1/tasks/{}", refund["task_id"])).await.json;
     assert_eq!((&refunded["status"], &refunded["result"]["refund"]), (&json!("succeeded"), refund));
 }

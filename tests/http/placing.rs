@@ -104,6 +104,24 @@ async fn a_product_in_another_currency_is_a_fault_of_the_order() {
 }
 
 #[tokio::test]
+async fn a_total_that_is_not_the_expected_one_places_nothing_and_tells_both() {
+    let harness = Harness::open();
+    let body = |amount: i64| {
+        let mut body = one_item();
+        body["expected_total"] = json!({"amount": amount, "currency": "RUB"});
+        body
+    };
+    let key = [("idempotency-key", "k-1")];
+    let reply = harness.post_with("/v1/orders", &body(19_999), &key).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (409, "price_changed"));
+    assert_eq!(reply.json["expected_total"], json!({"amount": 19_999, "currency": "RUB"}));
+    assert_eq!(reply.json["total"], json!({"amount": 20_000, "currency": "RUB"}));
+    assert_eq!(harness.get("/v1/orders").await.json["items"], json!([]));
+    let reply = harness.post_with("/v1/orders", &body(20_000), &key).await;
+    assert_eq!(reply.status, 201, "a refusal that may pass keeps no key: {}", reply.json);
+}
+
+#[tokio::test]
 async fn a_senseless_order_is_refused() {
     let harness = Harness::open();
     let item = json!({"product_id": "p-1", "quantity": 1});

@@ -70,6 +70,7 @@ contract! {
         a_refund_moves_on_and_its_neighbours_stay_as_they_are,
         every_word_about_a_refund_is_one_of_the_schema,
         a_refund_outlives_its_task,
+        an_accepted_cancel_is_kept_and_its_task_tells_of_the_refund,
     }
     refusing {
         a_second_registration_that_may_be_alive_is_refused,

@@ -7,6 +7,7 @@ use order_service::core::domain::provider::Provider;
 use order_service::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
 use order_service::core::payment::registration::RegistrationState;
 use order_service::core::payment::task::{TaskKind, TaskState};
+use order_service::core::ports::order_repository::Scope;
 use std::time::Duration;
 
 const LATER: Duration = Duration::from_secs(5);
@@ -117,4 +118,30 @@ pub async fn a_refund_outlives_its_task(world: World) {
     world.turn(LATER);
     assert_eq!(world.store.prune(&kept_for(Duration::ZERO)).await, Ok(1));
     assert_eq!(world.aggregate(id).await.refunds, [kept]);
+}
+
+pub async fn an_accepted_cancel_is_kept_and_its_task_tells_of_the_refund(world: World) {
+    let id = paid(&world).await;
+    let mut cancel = task(id, TaskKind::CancelPayment, START);
+    cancel.result = Some((Provider::Sber, 1));
+    let giving_back = task(id, TaskKind::RefundPayment, START);
+    let promised = Refund { origin: RefundOrigin::Cancel, ..refund(id, giving_back.id) };
+    let poll = task(id, TaskKind::SyncPayment, START);
+    let tasks = vec![cancel.clone(), giving_back.clone(), poll.clone()];
+    let new = promised.clone();
+    world
+        .change(id, move |aggregate, context| {
+            aggregate.order.cancel_requested_at = Some(context.now);
+            aggregate.tasks.clone_from(&tasks);
+            aggregate.refunds.push(new.clone());
+        })
+        .await
+        .unwrap();
+    assert_eq!(world.aggregate(id).await.order.cancel_requested_at, Some(START));
+    for (task, told) in [(cancel.id, true), (giving_back.id, true), (poll.id, false)] {
+        let view = world.store.task(task, &Scope::Anyone).await.unwrap().unwrap();
+        let about = |refund: Refund| (refund.key, refund.amount);
+        let expected = told.then(|| about(promised.clone()));
+        assert_eq!(view.refund.map(about), expected, "{:?}", view.task.kind);
+    }
 }

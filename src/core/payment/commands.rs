@@ -103,7 +103,7 @@ impl OrderAggregate {
             return if own.state == TaskState::Queued {
                 ConfirmDecision::Queued
             } else {
-                self.confirm_again(context.now)
+                self.confirm_again(context)
             };
         }
         match self.order.status {
@@ -165,13 +165,13 @@ impl OrderAggregate {
     }
 
     /// The same decision once more, after a commit of unknown fate turned out to be done.
-    fn confirm_again(&self, now: Timestamp) -> ConfirmDecision {
+    fn confirm_again(&self, context: &DecisionContext) -> ConfirmDecision {
         let armed = self.registrations.iter().find(|r| r.state == RegistrationState::Intent);
         let own = self.unfinished(TaskKind::RegisterPayment);
         match (armed, own) {
-            (Some(armed), Some(own)) => {
-                let return_url = own.return_url.clone().unwrap_or_default();
-                let decided_at = armed.sent_at.unwrap_or(now);
+            (Some(armed), Some(_)) => {
+                let return_url = self.return_url(context);
+                let decided_at = armed.sent_at.unwrap_or(context.now);
                 let kind = CallKind::Register { return_url };
                 ConfirmDecision::Call(ProviderCall::new(armed, kind, decided_at))
             }

@@ -4,6 +4,9 @@ use crate::core::domain::ids::InstanceId;
 use crate::core::domain::provider::Preference;
 use std::time::Duration;
 
+/// In a return address it stands for the order's id, the same for every payment system.
+pub const ORDER_PLACEHOLDER: &str = "{order_id}";
+
 /// `CANCEL_PAID`: what becomes of a payment that was faster than an accepted cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelPaid {

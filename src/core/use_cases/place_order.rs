@@ -2,7 +2,7 @@
 //! and never from a cache that is too old for money.
 
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
-use crate::core::domain::money::Currency;
+use crate::core::domain::money::{Currency, Money};
 use crate::core::domain::order::{Item, Order, OrderInvalid, OrderStatus};
 use crate::core::domain::unavailable::Unknown;
 use crate::core::ports::call::Call;
@@ -40,6 +40,8 @@ pub struct PlaceOrder {
 pub struct NewOrder {
     pub customer_id: CustomerId,
     pub lines: Vec<(ProductId, u32)>,
+    /// What the shop has shown to its customer.
+    pub expected_total: Option<Money>,
     pub idempotency: Option<IdempotentRequest>,
     pub call: Call,
 }
@@ -54,6 +56,8 @@ pub enum PlaceOrderError {
     CurrencyNotSupported(Vec<ProductId>),
     #[error("get product details of {product}: {error}")]
     CatalogUnavailable { product: ProductId, error: CatalogUnavailableError },
+    #[error("the total is not what was expected")]
+    PriceChanged { expected: Money, total: Money },
     #[error("refused before, under the same key")]
     Replayed(Refusal),
     #[error(transparent)]
@@ -73,7 +77,11 @@ impl PlaceOrderError {
                 Refusal::ProductsNotFound(products) | Refusal::CurrencyNotSupported(products),
             ) => products,
             Self::CatalogUnavailable { product, .. } => std::slice::from_ref(product),
-            Self::Invalid(_) | Self::Replayed(_) | Self::Idempotency(_) | Self::Storage(_) => &[],
+            Self::Invalid(_)
+            | Self::PriceChanged { .. }
+            | Self::Replayed(_)
+            | Self::Idempotency(_)
+            | Self::Storage(_) => &[],
         }
     }
 
@@ -86,6 +94,8 @@ impl PlaceOrderError {
                 Some(Refusal::CurrencyNotSupported(products.clone()))
             }
             Self::CatalogUnavailable { .. }
+            // It may be what was expected again.
+            | Self::PriceChanged { .. }
             | Self::Replayed(_)
             | Self::Idempotency(_)
             | Self::Storage(_) => None,
@@ -156,7 +166,14 @@ impl PlaceOrder {
         let items = self.price_all(new.lines, &new.call).await?;
         let now = self.clock.now();
         let id = OrderId::new(now, self.entropy.bits());
-        Ok(Order::place(id, new.customer_id, items, now)?)
+        let order = Order::place(id, new.customer_id, items, now)?;
+        let total = order.total;
+        match new.expected_total {
+            Some(expected) if expected != total => {
+                Err(PlaceOrderError::PriceChanged { expected, total })
+            }
+            Some(_) | None => Ok(order),
+        }
     }
 
     /// Every product that cannot be sold is named at once; a catalog that does not answer ends the looking.

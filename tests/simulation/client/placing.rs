@@ -61,6 +61,7 @@ async fn place_once(world: &World, instance: &Arc<Instance>, place: usize) -> Op
     let wanted = NewOrder {
         customer_id: CustomerId::parse("c-1").expect("a name"),
         lines: vec![(product, quantity_of(place))],
+        expected_total: None,
         idempotency: Some(IdempotentRequest { key, fingerprint: [7; 32] }),
         call: Call::new(Deadline::after(Duration::from_secs(20)), None),
     };

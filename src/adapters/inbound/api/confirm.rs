@@ -33,6 +33,7 @@ use utoipa::ToSchema;
 #[schema(as = Confirm)]
 pub struct ConfirmBody {
     /// Where the payment form sends the payer back to: https, and a host that the operator allows.
+    /// `{order_id}` in it is filled in.
     #[schema(max_length = 512, required = false, example = "https://shop.example/paid")]
     return_url: String,
 }

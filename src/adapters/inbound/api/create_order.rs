@@ -54,9 +54,9 @@ pub async fn create_order(
         key: IdempotencyKey { owner: caller.owner, route: ROUTE, key },
         fingerprint: request.fingerprint(ROUTE),
     });
-    let OrderRequest { customer_id, lines } = request;
+    let OrderRequest { customer_id, lines, expected_total } = request;
     let products: Vec<ProductId> = lines.iter().map(|(product, _)| product.clone()).collect();
-    let new = NewOrder { customer_id, lines, idempotency, call: context.call() };
+    let new = NewOrder { customer_id, lines, expected_total, idempotency, call: context.call() };
     let work = Arc::clone(&app);
     match app.detached(async move { work.use_cases.place_order.run(new).await }).await? {
         Ok(Answer::First(order)) => Ok(created(&order)),

@@ -22,6 +22,7 @@ mod products;
 mod queued;
 mod recommendations;
 mod refund;
+mod refunds;
 mod tasks;
 mod webhooks;
 
@@ -62,6 +63,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/v1/orders/{id}/confirm", post(confirm::confirm_order))
         .route("/v1/orders/{id}/cancel", post(cancel::cancel_order))
         .route("/v1/orders/{id}/refund", post(refund::refund_order))
+        .route("/v1/orders/{id}/refunds", get(refunds::list_refunds))
         .route(tasks::ROUTE, get(tasks::show_task))
         .route("/v1/products/{id}", get(products::show_product))
         .route("/v1/customers/{id}/recommendations", get(recommendations::recommend))

@@ -6,7 +6,10 @@ use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::violations::Violations;
 use crate::adapters::inbound::resources::ids::BAD_ID;
+use crate::adapters::inbound::resources::money::money;
+use crate::adapters::inbound::resources::wire::MoneyBody;
 use crate::core::domain::ids::{CustomerId, ProductId};
+use crate::core::domain::money::Money;
 use crate::core::domain::order::{MAX_ITEMS, MAX_QUANTITY};
 use crate::core::ports::idempotency::Fingerprint;
 use serde_json::Value;
@@ -27,6 +30,9 @@ pub struct NewOrderBody {
     customer_id: String,
     #[schema(min_items = 1, max_items = 100)]
     items: Vec<NewItemBody>,
+    /// What the customer was shown: if the total differs, the order is not placed (409 `price_changed`).
+    #[schema(required = false)]
+    expected_total: MoneyBody,
 }
 
 #[expect(dead_code, reason = "only its schema is used: bodies are read by hand")]
@@ -44,6 +50,7 @@ pub struct NewItemBody {
 pub struct OrderRequest {
     pub customer_id: CustomerId,
     pub lines: Vec<(ProductId, u32)>,
+    pub expected_total: Option<Money>,
 }
 
 impl OrderRequest {
@@ -55,7 +62,7 @@ impl OrderRequest {
 
     fn from_object(body: &Value, violations: &mut Violations) -> Option<Self> {
         let root = JsonPointer::Root;
-        let members = violations.object(body, root, &["customer_id", "items"])?;
+        let members = violations.object(body, root, &["customer_id", "items", "expected_total"])?;
         let customer_id = violations.member(members, root, "customer_id").and_then(|value| {
             let at = root.member("customer_id");
             let text = violations.string(value, at)?;
@@ -74,7 +81,10 @@ impl OrderRequest {
             }
             Some(lines)
         });
-        Some(Self { customer_id: customer_id?, lines: lines? })
+        let expected_total = members
+            .get("expected_total")
+            .and_then(|value| money(value, root.member("expected_total"), violations));
+        Some(Self { customer_id: customer_id?, lines: lines?, expected_total })
     }
 
     /// What was read, not how it was written: spaces and the order of members mean nothing.
@@ -82,7 +92,10 @@ impl OrderRequest {
         let quantities: Vec<String> = self.lines.iter().map(|(_, n)| n.to_string()).collect();
         let lines = self.lines.iter().zip(&quantities);
         let lines = lines.flat_map(|((product, _), quantity)| [product.as_str(), quantity]);
-        fingerprint([route, self.customer_id.as_str()].into_iter().chain(lines))
+        let expected = self.expected_total.map(|total| total.minor().to_string());
+        let expected = expected.as_deref().map(|minor| ["expected_total", minor]);
+        let parts = [route, self.customer_id.as_str()].into_iter().chain(lines);
+        fingerprint(parts.chain(expected.into_iter().flatten()))
     }
 }
 

@@ -4,7 +4,8 @@
 
 use crate::adapters::inbound::api::webhooks::Webhooks;
 use crate::adapters::inbound::api::{
-    cancel, confirm, create_order, orders, products, recommendations, refund, tasks, webhooks,
+    cancel, confirm, create_order, orders, products, recommendations, refund, refunds, tasks,
+    webhooks,
 };
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::health;
@@ -53,6 +54,7 @@ use utoipa::{Modify, OpenApi};
         confirm::confirm_order,
         cancel::cancel_order,
         refund::refund_order,
+        refunds::list_refunds,
         tasks::show_task,
         products::show_product,
         recommendations::recommend,
@@ -129,6 +131,7 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
             BODY,
             KEY,
             &[
+                Code::PriceChanged,
                 Code::OrderInvalid,
                 Code::CurrencyNotSupported,
                 Code::CatalogUnavailable,
@@ -136,7 +139,7 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
             ],
         ],
         "list_orders" => vec![&[Code::StorageUnavailable]],
-        "show_order" => vec![ORDER],
+        "show_order" | "list_refunds" => vec![ORDER],
         "confirm_order" => vec![
             BODY,
             ORDER,

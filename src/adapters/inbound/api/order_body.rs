@@ -65,6 +65,30 @@ pub struct PaymentBody<'a> {
     paid_at: Option<TimestampBody>,
     /// What was given back so far.
     refunded: MoneyBody,
+    /// What the payer sees on the payment system's page.
+    number: &'a str,
+    /// When the form can no longer be paid, if the payment system told.
+    #[schema(required)]
+    expires_at: Option<TimestampBody>,
+    /// Why it could not be paid, where that is known: `expired`.
+    #[schema(required)]
+    decline_code: Option<&'static str>,
+    /// Every registration that a payment system knew, this one among them, the earliest first.
+    attempts: Vec<AttemptBody<'a>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PaymentAttempt)]
+pub struct AttemptBody<'a> {
+    number: &'a str,
+    #[schema(schema_with = provider_schema)]
+    provider: &'static str,
+    #[schema(schema_with = payment_status_schema)]
+    status: &'static str,
+    #[schema(required)]
+    decline_code: Option<&'static str>,
+    #[schema(required)]
+    registered_at: Option<TimestampBody>,
 }
 
 impl<'a> OrderBody<'a> {
@@ -127,7 +151,33 @@ fn payment(registrations: &[Registration]) -> Option<PaymentBody<'_>> {
         registered_at: counts.registered_at.map(TimestampBody),
         paid_at: counts.paid_at.map(TimestampBody),
         refunded: MoneyBody(counts.refunded),
+        number: counts.number.as_str(),
+        expires_at: counts.expires_at.map(TimestampBody),
+        decline_code: decline_code(counts),
+        attempts: attempts(registrations),
     })
+}
+
+fn attempts(registrations: &[Registration]) -> Vec<AttemptBody<'_>> {
+    let mut known: Vec<_> = registrations.iter().filter(|r| r.registered_at.is_some()).collect();
+    known.sort_by_key(|registration| registration.registered_at);
+    known
+        .into_iter()
+        .filter_map(|registration| {
+            Some(AttemptBody {
+                number: registration.number.as_str(),
+                provider: registration.provider.as_str(),
+                status: status(registration)?,
+                decline_code: decline_code(registration),
+                registered_at: registration.registered_at.map(TimestampBody),
+            })
+        })
+        .collect()
+}
+
+/// The payment systems' own reasons are not told to us yet.
+fn decline_code(registration: &Registration) -> Option<&'static str> {
+    (registration.ending == Some(Ending::Expired)).then_some("expired")
 }
 
 /// `None` while it is not known whether the provider has it.

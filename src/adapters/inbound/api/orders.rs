@@ -73,7 +73,7 @@ pub async fn present_refunded(app: &App, id: OrderId, scope: &Scope) -> Result<R
     Ok(json(StatusCode::OK, &OrderBody::refunded(&aggregate)))
 }
 
-async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<OrderAggregate, Problem> {
+pub async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<OrderAggregate, Problem> {
     let found = app.use_cases.show_order.run(id, scope).await?;
     found.ok_or(Problem::new(Code::OrderNotFound))
 }

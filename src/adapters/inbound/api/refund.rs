@@ -8,11 +8,11 @@ use crate::adapters::inbound::api::queued::{QueuedBody, queued};
 use crate::adapters::inbound::api::state::App;
 use crate::adapters::inbound::http_kit::body::OptionalJson;
 use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
-use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
 use crate::adapters::inbound::http_kit::violations::Violations;
+use crate::adapters::inbound::resources::money::money;
 use crate::adapters::inbound::resources::wire::MoneyBody;
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::money::{Currency, Money};
@@ -27,13 +27,6 @@ use std::sync::Arc;
 use utoipa::ToSchema;
 
 const ROUTE: &str = "POST /v1/orders/{id}/refund";
-
-const BAD_AMOUNT: Text = Text::new(
-    "must be whole minor units, at least 1",
-    "должно быть целым числом копеек, не меньше 1",
-);
-const BAD_CURRENCY: Text =
-    Text::new("must be an ISO 4217 code", "должно быть кодом валюты ISO 4217");
 
 // How it is read: `amount`.
 /// How much is given back.
@@ -125,18 +118,4 @@ fn amount(body: Option<&Value>) -> Result<Option<Money>, Problem> {
         .and_then(|members| members.get("amount"))
         .and_then(|value| money(value, JsonPointer::Root.member("amount"), &mut violations));
     violations.into_result(Some(amount))
-}
-
-fn money(value: &Value, at: JsonPointer<'_>, violations: &mut Violations) -> Option<Money> {
-    let members = violations.object(value, at, &["amount", "currency"])?;
-    let minor = violations.member(members, at, "amount").and_then(|value| {
-        let minor = value.as_i64().filter(|minor| *minor > 0);
-        violations.parsed(minor, at.member("amount"), BAD_AMOUNT)
-    });
-    let currency = violations.member(members, at, "currency").and_then(|value| {
-        let at = at.member("currency");
-        let code = violations.string(value, at)?;
-        violations.parsed(Currency::parse(code).ok(), at, BAD_CURRENCY)
-    });
-    Money::new(minor?, currency?).ok()
 }

@@ -75,6 +75,9 @@ codes! {
     CancelInProgress "cancel_in_progress" CONFLICT "Cancel in progress"
         "A cancel of this order was accepted: it cannot be paid any more."
         "Отмена этого заказа уже принята: оплатить его больше нельзя.";
+    PriceChanged "price_changed" CONFLICT "Price changed"
+        "The total is not the expected one: show it to the customer, and ask again."
+        "Сумма не совпадает с ожидаемой: покажите её покупателю и повторите запрос.";
     OrderNotCancellable "order_not_cancellable" CONFLICT "Order not cancellable"
         "An order in this status cannot be cancelled."
         "Заказ в этом состоянии нельзя отменить.";
@@ -184,6 +187,7 @@ impl Code {
             | Self::MethodNotAllowed
             | Self::OrderNotConfirmable
             | Self::CancelInProgress
+            | Self::PriceChanged
             | Self::OrderNotCancellable
             | Self::OrderNotRefundable
             | Self::OperationRefused

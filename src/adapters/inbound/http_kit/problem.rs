@@ -6,6 +6,8 @@ use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::lang::Text;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use serde::Serialize;
+use serde_json::Value;
 use std::time::Duration;
 
 /// One thing that is wrong with the request, and where it is (an RFC 6901 pointer into the body; for a parameter or
@@ -30,7 +32,7 @@ pub struct Problem {
 pub(super) struct Particulars {
     pub(super) violations: Vec<Violation>,
     /// Extension members, for programs.
-    pub(super) members: Vec<(&'static str, String)>,
+    pub(super) members: Vec<(&'static str, Value)>,
     /// For the log only.
     cause: Option<String>,
     /// `WWW-Authenticate`, where it says more than that a token is wanted.
@@ -81,8 +83,9 @@ impl Problem {
         self
     }
 
-    pub fn with_member(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.particulars().members.push((name, value.into()));
+    pub fn with_member(mut self, name: &'static str, value: impl Serialize) -> Self {
+        let value = serde_json::to_value(value).expect("words and numbers under string keys");
+        self.particulars().members.push((name, value));
         self
     }
 

@@ -32,7 +32,7 @@ pub struct ProblemBody<'a> {
     errors: Vec<ViolationBody<'a>>,
     #[serde(flatten)]
     #[schema(ignore)]
-    members: std::collections::BTreeMap<&'static str, &'a str>,
+    members: std::collections::BTreeMap<&'static str, &'a serde_json::Value>,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -69,11 +69,7 @@ impl Problem {
             instance: context.instance,
             trace_id: context.trace_id,
             errors: errors.collect(),
-            members: particulars
-                .members
-                .iter()
-                .map(|(name, value)| (*name, value.as_str()))
-                .collect(),
+            members: particulars.members.iter().map(|(name, value)| (*name, value)).collect(),
         };
         serde_json::to_vec(&body).expect("strings and numbers under string keys")
     }

@@ -5,6 +5,7 @@ use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::resources::reasons::{why_invalid, why_refused};
+use crate::adapters::inbound::resources::wire::MoneyBody;
 use crate::core::domain::ids::ProductId;
 use crate::core::domain::unavailable::{
     Cause, NotExecuted, PaymentSystemUnavailableError, Shed, Unknown,
@@ -86,6 +87,9 @@ impl From<PlaceOrderError> for Problem {
             PlaceOrderError::CatalogUnavailable { product, error } => {
                 Self::from(error).about_product(Some(&product))
             }
+            PlaceOrderError::PriceChanged { expected, total } => Self::new(Code::PriceChanged)
+                .with_member("expected_total", MoneyBody(expected))
+                .with_member("total", MoneyBody(total)),
             PlaceOrderError::Replayed(refusal) => refusal.into(),
             PlaceOrderError::Idempotency(error) => error.into(),
             PlaceOrderError::Storage(error) => error.into(),

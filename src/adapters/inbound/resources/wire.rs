@@ -5,6 +5,7 @@ use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::refund::RefundOrigin;
 use crate::core::payment::task::{Reason, TaskKind, TaskState};
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -105,6 +106,14 @@ pub fn reason_schema() -> Schema {
         ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]));
     let words = Reason::ALL.map(|reason| Some(reason.as_str()));
     object.enum_values(Some(words.into_iter().chain([None]))).into()
+}
+
+pub fn refund_reason_schema() -> Schema {
+    one_of(RefundOrigin::ALL.map(RefundOrigin::as_str))
+}
+
+pub fn refund_state_schema() -> Schema {
+    one_of(["pending", "succeeded", "failed", "cancelled", "review"])
 }
 
 pub fn payment_status_schema() -> Schema {

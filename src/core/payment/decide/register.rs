@@ -10,6 +10,7 @@ use crate::core::payment::decision::{DomainEvent, Next};
 use crate::core::payment::effect::{
     CallKind, CallResult, ProviderCall, QueryResult, RegisterResult,
 };
+use crate::core::payment::policy::ORDER_PLACEHOLDER;
 use crate::core::payment::registration::{
     Ending, LAST_SEQUENCE, REFUSED_AGAIN, Registration, RegistrationState,
 };
@@ -215,9 +216,10 @@ impl OrderAggregate {
         Next::Rest
     }
 
-    fn return_url(&self, context: &DecisionContext) -> String {
+    pub(in crate::core::payment) fn return_url(&self, context: &DecisionContext) -> String {
         self.own_task(context)
-            .and_then(|task| task.return_url.clone())
-            .unwrap_or_else(|| context.policy.return_url.clone())
+            .and_then(|task| task.return_url.as_ref())
+            .unwrap_or(&context.policy.return_url)
+            .replace(ORDER_PLACEHOLDER, &self.order.id.to_string())
     }
 }
