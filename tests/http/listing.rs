@@ -52,6 +52,16 @@ async fn orders_are_found_by_customer_and_status() {
     assert_eq!(count("customer_id=c-1&status=new").await, 0);
     assert_eq!(count("status=awaiting_payment").await, 1);
     assert_eq!(count("customer_id=nobody").await, 0);
+    assert_eq!(count("status=new,awaiting_payment").await, 2);
+    assert_eq!(count(&format!("ids={id}")).await, 1);
+    let order = harness.get(&format!("/v1/orders/{id}")).await.json;
+    let created = order["created_at"].as_str().unwrap();
+    assert_eq!(count(&format!("created_from={created}")).await, 2);
+    assert_eq!(count(&format!("created_to={created}")).await, 0);
+    let updated = order["updated_at"].as_str().unwrap();
+    let changed = harness.get(&format!("/v1/orders?updated_since={updated}&sort=updated_at")).await;
+    let last = changed.json["items"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(last["id"], id);
 }
 
 #[tokio::test]
@@ -64,6 +74,10 @@ async fn a_query_that_is_not_understood_is_refused_whole() {
         ("cursor=zzz", vec!["/cursor"]),
         ("status=unknown", vec!["/status"]),
         ("status=New", vec!["/status"]),
+        ("status=new,", vec!["/status"]),
+        ("ids=17", vec!["/ids"]),
+        ("created_from=today", vec!["/created_from"]),
+        ("sort=price", vec!["/sort"]),
         ("customer_id=..", vec!["/customer_id"]),
         ("customer_id=", vec!["/customer_id"]),
         ("custmer_id=c-1", vec!["/custmer_id"]),

@@ -6,7 +6,7 @@ use order_service::core::domain::ids::{CustomerId, OrderId, TaskId};
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::task::{Reason, Task, TaskKind, TaskState};
-use order_service::core::ports::order_repository::{OrderQuery, Scope};
+use order_service::core::ports::order_repository::{OrderQuery, OrderSort, Scope};
 use order_service::core::ports::task_queue::TaskQuery;
 use std::time::Duration;
 
@@ -61,7 +61,12 @@ pub async fn orders_are_listed_by_customer_and_status(world: World) {
         .await
         .unwrap();
     let limit = 9;
-    let of = |customer_id, status| OrderQuery { customer_id, status, limit, after: None };
+    let of = |customer_id, status: Option<OrderStatus>| OrderQuery {
+        customer_id,
+        statuses: status.into_iter().collect(),
+        limit,
+        ..OrderQuery::default()
+    };
     assert_eq!(list(&world, of(None, None)).await, [paid, theirs, mine]);
     assert_eq!(list(&world, of(Some(customer("c-1")), None)).await, [paid, mine]);
     assert_eq!(list(&world, of(None, Some(OrderStatus::New))).await, [theirs, mine]);
@@ -71,6 +76,42 @@ pub async fn orders_are_listed_by_customer_and_status(world: World) {
     assert_eq!(list(&world, last).await, [mine]);
     let whole = world.store.list(&both, &Scope::Anyone).await.unwrap();
     assert_eq!(whole, vec![world.aggregate(paid).await]);
+}
+
+pub async fn orders_are_listed_by_time_by_id_and_in_another_order(world: World) {
+    let first = world.placed("c-1").await.id;
+    world.turn(SECOND);
+    let second = world.placed("c-1").await.id;
+    world.turn(SECOND);
+    let third = world.placed("c-1").await.id;
+    world.turn(SECOND);
+    world.change(first, |d, _| d.order.status = OrderStatus::Cancelled).await.unwrap();
+    let all = || OrderQuery { limit: 9, ..OrderQuery::default() };
+    let (from, to) = (START + SECOND, START + SECOND * 2);
+    let created = |from, to| OrderQuery { created: (from, to), ..all() };
+    assert_eq!(list(&world, created(Some(from), None)).await, [third, second]);
+    assert_eq!(list(&world, created(None, Some(to))).await, [second, first]);
+    assert_eq!(list(&world, created(Some(from), Some(to))).await, [second]);
+    let since = |updated_since| OrderQuery { updated_since: Some(updated_since), ..all() };
+    assert_eq!(list(&world, since(to)).await, [third, first]);
+    let named = OrderQuery { ids: Some(vec![first, third]), ..all() };
+    assert_eq!(list(&world, named).await, [third, first]);
+    let statuses = vec![OrderStatus::Cancelled, OrderStatus::Paid];
+    assert_eq!(list(&world, OrderQuery { statuses, ..all() }).await, [first]);
+    for (sort, expected) in [
+        (OrderSort::NewestFirst, [third, second, first]),
+        (OrderSort::OldestFirst, [first, second, third]),
+        (OrderSort::LongestUnchangedFirst, [second, third, first]),
+    ] {
+        let mut seen: Vec<(_, OrderId)> = Vec::new();
+        loop {
+            let query = OrderQuery { sort, limit: 1, after: seen.last().copied(), ..all() };
+            let page = world.store.list(&query, &Scope::Anyone).await.unwrap();
+            let Some(aggregate) = page.first() else { break };
+            seen.push(sort.place_of(&aggregate.order));
+        }
+        assert_eq!(seen.into_iter().map(|(_, id)| id).collect::<Vec<_>>(), expected, "{sort:?}");
+    }
 }
 
 pub async fn a_scope_hides_what_belongs_to_others(world: World) {

@@ -105,6 +105,7 @@ contract! {
     listing {
         orders_are_listed_newest_first_page_by_page,
         orders_are_listed_by_customer_and_status,
+        orders_are_listed_by_time_by_id_and_in_another_order,
         a_scope_hides_what_belongs_to_others,
         tasks_are_listed_by_state_page_by_page,
         a_number_leads_to_its_order,

@@ -40,7 +40,7 @@ pub trait OrderRepository: Send + Sync + fmt::Debug {
         scope: &Scope,
     ) -> Result<Option<OrderAggregate>, StorageError>;
 
-    /// Newest first, by (`created_at`, `id`).
+    /// In the query's order.
     async fn list(
         &self,
         query: &OrderQuery,
@@ -146,10 +146,54 @@ impl Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OrderQuery {
     pub customer_id: Option<CustomerId>,
-    pub status: Option<OrderStatus>,
+    /// Any of these; any at all if none is named.
+    pub statuses: Vec<OrderStatus>,
+    /// Only these, if they are named.
+    pub ids: Option<Vec<OrderId>>,
+    /// Not before the first and before the second.
+    pub created: (Option<Timestamp>, Option<Timestamp>),
+    pub updated_since: Option<Timestamp>,
+    pub sort: OrderSort,
     pub limit: usize,
-    /// Only what is older than this order.
+    /// Only what comes after the order of that moment and id.
     pub after: Option<(Timestamp, OrderId)>,
+}
+
+/// By which time a list is sorted, and by id where that is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OrderSort {
+    #[default]
+    NewestFirst,
+    OldestFirst,
+    /// What changed longest ago first: to go on from where an earlier reading ended.
+    LongestUnchangedFirst,
+}
+
+impl OrderSort {
+    pub const ALL: [Self; 3] = [Self::NewestFirst, Self::OldestFirst, Self::LongestUnchangedFirst];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NewestFirst => "-created_at",
+            Self::OldestFirst => "created_at",
+            Self::LongestUnchangedFirst => "updated_at",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|sort| sort.as_str() == word)
+    }
+
+    /// Where an order stands in a list that is sorted so.
+    #[must_use]
+    pub const fn place_of(self, order: &Order) -> (Timestamp, OrderId) {
+        match self {
+            Self::NewestFirst | Self::OldestFirst => (order.created_at, order.id),
+            Self::LongestUnchangedFirst => (order.updated_at, order.id),
+        }
+    }
 }
 
 /// A callback as it came, kept for audit.

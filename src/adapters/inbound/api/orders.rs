@@ -13,8 +13,9 @@ use crate::adapters::inbound::http_kit::reply::{encode, json};
 use crate::adapters::inbound::resources::ids::BAD_ID;
 use crate::core::domain::ids::{CustomerId, OrderId};
 use crate::core::domain::order::OrderStatus;
+use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
-use crate::core::ports::order_repository::{OrderQuery, Scope};
+use crate::core::ports::order_repository::{OrderQuery, OrderSort, Scope};
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, StatusCode, Uri};
@@ -23,12 +24,46 @@ use std::sync::Arc;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-const BAD_STATUS: Text = Text::new("must be a status of an order", "должно быть состоянием заказа");
+/// More ids than fit into a page make no sense.
+const MOST_LISTED: usize = 100;
+
+const FILTERS: [&str; 9] = [
+    "customer_id",
+    "status",
+    "ids",
+    "created_from",
+    "created_to",
+    "updated_since",
+    "sort",
+    "limit",
+    "cursor",
+];
+
+const BAD_STATUS: Text = Text::new(
+    "must be a status of an order, or several with commas between",
+    "должно быть состоянием заказа или несколькими через запятую",
+);
+const BAD_IDS: Text = Text::new(
+    "must be 1 to 100 ids of orders with commas between",
+    "должно содержать от 1 до 100 номеров заказов через запятую",
+);
+const BAD_TIME: Text =
+    Text::new("must be a moment of RFC 3339", "должно быть моментом времени по RFC 3339");
+const BAD_SORT: Text = Text::new(
+    "must be -created_at, created_at or updated_at",
+    "должно быть -created_at, created_at или updated_at",
+);
+
+/// Words with commas between: all of them, or none.
+fn listed<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    let words: Option<Vec<T>> = text.split(',').map(parse).collect();
+    words.filter(|words| words.len() <= MOST_LISTED)
+}
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OrderPage)]
 pub struct PageBody<'a> {
-    /// Newest first.
+    /// Newest first, unless sorted otherwise.
     items: Vec<OrderBody<'a>>,
     /// For the next page; null on the last one.
     #[schema(required)]
@@ -78,14 +113,20 @@ pub async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<OrderAggregat
     found.ok_or(Problem::new(Code::OrderNotFound))
 }
 
-/// List orders, newest first
+/// List orders
 #[utoipa::path(
     get,
     path = "/v1/orders",
     tag = "orders",
     params(
         ("customer_id" = Option<String>, Query, description = "Only this customer's"),
-        ("status" = Option<String>, Query, description = "Only in this status"),
+        ("status" = Option<String>, Query, description = "Only in this status, or in one of several (`paid,refunded`)"),
+        ("ids" = Option<String>, Query, description = "Only these, up to 100, with commas between"),
+        ("created_from" = Option<String>, Query, description = "Not older than this moment (RFC 3339)"),
+        ("created_to" = Option<String>, Query, description = "Older than this moment"),
+        ("updated_since" = Option<String>, Query, description = "Changed at this moment or later"),
+        ("sort" = Option<String>, Query, description = "`-created_at` (newest first), `created_at`, or \
+            `updated_at`: what changed longest ago first"),
         ("limit" = Option<u8>, Query, description = "1 to 100; 20 when left out"),
         ("cursor" = Option<String>, Query, description = "`next_cursor` of an earlier answer"),
     ),
@@ -96,22 +137,36 @@ pub async fn list_orders(
     caller: Caller,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let mut params = Params::read(&uri, &["customer_id", "status", "limit", "cursor"]);
+    let mut params = Params::read(&uri, &FILTERS);
     let customer_id = params.take("customer_id", |text| CustomerId::parse(text).ok(), BAD_ID);
-    let status = params.take("status", OrderStatus::parse, BAD_STATUS);
+    let statuses = params.take("status", |text| listed(text, OrderStatus::parse), BAD_STATUS);
+    let ids = params.take("ids", |text| listed(text, OrderId::parse), BAD_IDS);
+    let mut time = |name| params.take(name, Timestamp::parse_rfc3339, BAD_TIME);
+    let created = (time("created_from"), time("created_to"));
+    let updated_since = time("updated_since");
+    let sort = params.take("sort", OrderSort::parse, BAD_SORT).unwrap_or_default();
     let after = params.take("cursor", Cursor::decode, BAD_CURSOR);
     let limit = params.limit();
     params.finish()?;
     let after = after.map(|last| (last.at, OrderId::from_uuid(Uuid::from_u128(last.id))));
     // One more than the page holds, to learn whether there is a next one.
-    let query = OrderQuery { customer_id, status, limit: limit + 1, after };
+    let query = OrderQuery {
+        customer_id,
+        statuses: statuses.unwrap_or_default(),
+        ids,
+        created,
+        updated_since,
+        sort,
+        limit: limit + 1,
+        after,
+    };
     let mut found = app.use_cases.show_order.page(&query, &caller.scope).await?;
     let more = found.len() > limit;
     found.truncate(limit);
     let last = found.last().filter(|_| more);
     let next_cursor = last.map(|aggregate| {
-        let order = &aggregate.order;
-        Cursor { at: order.created_at, id: order.id.uuid().as_u128() }.encode()
+        let (at, id) = sort.place_of(&aggregate.order);
+        Cursor { at, id: id.uuid().as_u128() }.encode()
     });
     let items = found.iter().map(OrderBody::of).collect();
     Ok(json(StatusCode::OK, &PageBody { items, next_cursor }))

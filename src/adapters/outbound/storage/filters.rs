@@ -1,10 +1,12 @@
 //! Lists with optional filters. Each filter is a term of its own, so that the database sees which
 //! index fits; parameters keep their numbers whichever terms are there.
 
+use crate::adapters::outbound::storage::rows::write;
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::provider::Provider;
+use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::task::TaskState;
-use crate::core::ports::order_repository::{OrderQuery, Scope};
+use crate::core::ports::order_repository::{OrderQuery, OrderSort, Scope};
 use crate::core::ports::task_queue::TaskQuery;
 use uuid::Uuid;
 
@@ -30,12 +32,20 @@ fn known_here(order_id: &str) -> String {
 pub struct OrderFilter {
     /// `$1`
     pub customer: Option<String>,
-    /// `$2`
+    /// `$2`: one; several stand in the statement, whose forms are few.
     pub status: Option<&'static str>,
+    statuses: Vec<&'static str>,
     /// `$3`, `$4`
     pub after: Option<(i64, Uuid)>,
     /// `$5`
     pub limit: i64,
+    /// `$6`, `$7`
+    pub created: (Option<i64>, Option<i64>),
+    /// `$8`
+    pub updated_since: Option<i64>,
+    /// `$9`: a JSON array.
+    pub ids: Option<String>,
+    sort: OrderSort,
 }
 
 impl OrderFilter {
@@ -48,14 +58,26 @@ impl OrderFilter {
         };
         Some(Self {
             customer: customer.map(|id| id.as_str().to_owned()),
-            status: query.status.map(|status| status.as_str()),
+            status: if let [one] = query.statuses[..] { Some(one.as_str()) } else { None },
+            statuses: query.statuses.iter().map(|status| status.as_str()).collect(),
             after: query.after.map(|(at, id)| (at.micros(), id.uuid())),
             limit: i64::try_from(query.limit).unwrap_or(i64::MAX),
+            created: (
+                query.created.0.map(Timestamp::micros),
+                query.created.1.map(Timestamp::micros),
+            ),
+            updated_since: query.updated_since.map(Timestamp::micros),
+            ids: query
+                .ids
+                .as_ref()
+                .map(|ids| write(&ids.iter().map(ToString::to_string).collect::<Vec<_>>())),
+            sort: query.sort,
         })
     }
 
-    /// `select` reads from `orders o`; `id` is how the database writes the fourth parameter.
-    pub fn sql(&self, select: &str, id: &str) -> String {
+    /// `select` reads from `orders o`; `id` is how the database writes the fourth parameter, `ids` the ids
+    /// of the ninth.
+    pub fn sql(&self, select: &str, id: &str, ids: &str) -> String {
         let mut sql = format!("{select} WHERE {}", known_here("o.id"));
         if self.customer.is_some() {
             sql += " AND o.customer_id = $1";
@@ -63,10 +85,30 @@ impl OrderFilter {
         if self.status.is_some() {
             sql += " AND o.status = $2";
         }
-        if self.after.is_some() {
-            sql += &format!(" AND (o.created_at, o.id) < ($3, {id})");
+        if self.statuses.len() > 1 {
+            sql += &format!(" AND o.status IN ('{}')", self.statuses.join("', '"));
         }
-        sql + " ORDER BY o.created_at DESC, o.id DESC LIMIT $5"
+        if self.ids.is_some() {
+            sql += &format!(" AND o.id IN ({ids})");
+        }
+        if self.created.0.is_some() {
+            sql += " AND o.created_at >= $6";
+        }
+        if self.created.1.is_some() {
+            sql += " AND o.created_at < $7";
+        }
+        if self.updated_since.is_some() {
+            sql += " AND o.updated_at >= $8";
+        }
+        let (time, follows, direction) = match self.sort {
+            OrderSort::NewestFirst => ("created_at", "<", "DESC"),
+            OrderSort::OldestFirst => ("created_at", ">", "ASC"),
+            OrderSort::LongestUnchangedFirst => ("updated_at", ">", "ASC"),
+        };
+        if self.after.is_some() {
+            sql += &format!(" AND (o.{time}, o.id) {follows} ($3, {id})");
+        }
+        sql + &format!(" ORDER BY o.{time} {direction}, o.id {direction} LIMIT $5")
     }
 }
 

@@ -10,7 +10,8 @@ macro_rules! migrations {
         migrations!($dialect; 1 "0001" "orders", 2 "0002" "registrations", 3 "0003" "tasks",
             4 "0004" "callbacks", 5 "0005" "idempotency_keys", 6 "0006" "audit", 7 "0007" "routine",
             8 "0008" "refunds", 9 "0009" "looking_again", 10 "0010" "persons",
-            11 "0011" "callbacks_counted", 13 "0013" "order_records", 15 "0015" "cancel_requested", 17 "0017" "queue_length")
+            11 "0011" "callbacks_counted", 13 "0013" "order_records", 15 "0015" "cancel_requested", 16 "0016" "changed_orders",
+            17 "0017" "queue_length")
     };
     ($dialect:literal; $($version:literal $file:literal $name:literal),+) => {
         migrator(vec![$(Migration::new(

@@ -7,7 +7,7 @@ use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::Task;
-use crate::core::ports::order_repository::OrderQuery;
+use crate::core::ports::order_repository::{OrderQuery, OrderSort};
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::TaskQuery;
 use serde::Deserialize;
@@ -74,6 +74,7 @@ impl Named {
 #[derive(Deserialize)]
 struct OrderPlace {
     created_at: i64,
+    updated_at: i64,
     id: Uuid,
 }
 
@@ -100,8 +101,12 @@ impl PageQuery for OrderQuery {
     }
 
     fn after(&self, json: &str) -> Option<Self> {
-        let OrderPlace { created_at, id } = read::<AggregatePlace>(json).ok()?.order;
-        let after = Some((Timestamp::from_micros(created_at), OrderId::from_uuid(id)));
+        let OrderPlace { created_at, updated_at, id } = read::<AggregatePlace>(json).ok()?.order;
+        let at = match self.sort {
+            OrderSort::NewestFirst | OrderSort::OldestFirst => created_at,
+            OrderSort::LongestUnchangedFirst => updated_at,
+        };
+        let after = Some((Timestamp::from_micros(at), OrderId::from_uuid(id)));
         Some(Self { after, ..self.clone() })
     }
 }

@@ -17,7 +17,8 @@ use crate::core::ports::idempotency::{
     IdempotencyKey, IdempotencyRecord, IdempotentRequest, KeptOutcome,
 };
 use crate::core::ports::order_repository::{
-    AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, Placed, Scope, SideWrites, TxContext,
+    AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, OrderSort, Placed, Scope, SideWrites,
+    TxContext,
 };
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{TaskQuery, TaskView};
@@ -255,12 +256,22 @@ impl State {
         let wanted = |order: &&Order| {
             scope.allows(&order.customer_id)
                 && query.customer_id.as_ref().is_none_or(|id| *id == order.customer_id)
-                && query.status.is_none_or(|status| status == order.status)
-                && query.after.is_none_or(|after| (order.created_at, order.id) < after)
+                && (query.statuses.is_empty() || query.statuses.contains(&order.status))
+                && query.ids.as_ref().is_none_or(|ids| ids.contains(&order.id))
+                && query.created.0.is_none_or(|from| order.created_at >= from)
+                && query.created.1.is_none_or(|to| order.created_at < to)
+                && query.updated_since.is_none_or(|since| order.updated_at >= since)
+                && query.after.is_none_or(|after| {
+                    let place = query.sort.place_of(order);
+                    if query.sort == OrderSort::NewestFirst { place < after } else { place > after }
+                })
         };
         let mut found: Vec<&Order> =
             self.orders.values().map(|stored| &stored.order).filter(wanted).collect();
-        found.sort_by_key(|order| std::cmp::Reverse((order.created_at, order.id)));
+        found.sort_by_key(|order| query.sort.place_of(order));
+        if query.sort == OrderSort::NewestFirst {
+            found.reverse();
+        }
         found.into_iter().take(query.limit).filter_map(|order| self.aggregate(order.id)).collect()
     }
 

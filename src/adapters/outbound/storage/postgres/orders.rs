@@ -107,11 +107,15 @@ impl PgStore {
         scope: &Scope,
     ) -> Result<Vec<String>, StorageError> {
         let Some(filter) = OrderFilter::new(&query, scope) else { return Ok(Vec::new()) };
-        let sql = AssertSqlSafe(filter.sql(sql::SELECT_AGGREGATE, "$4::uuid"));
+        let sql = AssertSqlSafe(filter.sql(sql::SELECT_AGGREGATE, "$4::uuid", sql::LISTED_IDS));
         let mut arguments = bound([filter.customer, filter.status.map(str::to_owned)]);
         bind(&mut arguments, filter.after.map(|(at, _)| at));
         bind(&mut arguments, filter.after.map(|(_, id)| id.to_string()));
         bind(&mut arguments, filter.limit);
+        bind(&mut arguments, filter.created.0);
+        bind(&mut arguments, filter.created.1);
+        bind(&mut arguments, filter.updated_since);
+        bind(&mut arguments, filter.ids);
         self.rows(sql.into_sql_str(), arguments).await
     }
 }

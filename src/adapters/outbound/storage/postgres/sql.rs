@@ -51,6 +51,9 @@ pub const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 pub const SELECT_AGGREGATE: &str = select_aggregate!();
 
+/// Of a list that names its orders.
+pub const LISTED_IDS: &str = "SELECT value::uuid FROM json_array_elements_text($9::json)";
+
 /// `$1` order, `$2` the only customer whose order it may be.
 pub const AGGREGATE: &str = concat!(
     select_aggregate!(),

@@ -97,13 +97,17 @@ impl SqliteStore {
         scope: &Scope,
     ) -> Result<Vec<String>, StorageError> {
         let Some(filter) = OrderFilter::new(&query, scope) else { return Ok(Vec::new()) };
-        let sql = filter.sql(sql::SELECT_AGGREGATE, "$4");
+        let sql = filter.sql(sql::SELECT_AGGREGATE, "$4", sql::LISTED_IDS);
         let rows = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql))
             .bind(filter.customer)
             .bind(filter.status)
             .bind(filter.after.map(|(at, _)| at))
             .bind(filter.after.map(|(_, id)| blob(id)))
-            .bind(filter.limit);
+            .bind(filter.limit)
+            .bind(filter.created.0)
+            .bind(filter.created.1)
+            .bind(filter.updated_since)
+            .bind(filter.ids);
         self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await
     }
 

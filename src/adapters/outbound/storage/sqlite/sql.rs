@@ -80,6 +80,9 @@ macro_rules! select_aggregate {
 
 pub const SELECT_AGGREGATE: &str = select_aggregate!();
 
+/// Of a list that names its orders.
+pub const LISTED_IDS: &str = "SELECT unhex(value, '-') FROM json_each($9)";
+
 /// `$1` orders as JSON.
 pub const LOAD: &str =
     concat!(select_aggregate!(), " WHERE o.id IN (SELECT unhex(value, '-') FROM json_each($1))");
