@@ -288,8 +288,9 @@ async fn a_customer_sees_own_orders_and_others_do_not_exist() {
         assert_eq!((reply.status.as_u16(), reply.code()), (404, "order_not_found"), "{action}");
     }
     let refund = async |path: &str, scope: &str, expected: (u16, &str)| {
+        let key = format!("{scope} {path}").replace(' ', "-");
         let bearer = format!("Bearer {}", token("c-1", scope));
-        let headers = [("authorization", bearer.as_str()), ("idempotency-key", "r-1")];
+        let headers = [("authorization", bearer.as_str()), ("idempotency-key", key.as_str())];
         let reply = harness.act(&format!("{path}/refund"), &headers).await;
         assert_eq!((reply.status.as_u16(), reply.code()), expected, "{scope}");
         reply

@@ -10,6 +10,7 @@ pub mod auth;
 mod caller;
 mod etag;
 mod idempotency;
+mod money;
 mod return_url;
 
 mod cancel;

@@ -1,12 +1,12 @@
 //! The body of `POST /v1/orders`, read with all its violations at once.
 
 use crate::adapters::inbound::api::idempotency::fingerprint;
+use crate::adapters::inbound::api::money::money;
 use crate::adapters::inbound::http_kit::json_pointer::JsonPointer;
 use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::violations::Violations;
 use crate::adapters::inbound::resources::ids::BAD_ID;
-use crate::adapters::inbound::resources::money::money;
 use crate::adapters::inbound::resources::wire::MoneyBody;
 use crate::core::domain::ids::{CustomerId, ProductId};
 use crate::core::domain::money::Money;
@@ -89,11 +89,11 @@ impl OrderRequest {
 
     /// What was read, not how it was written: spaces and the order of members mean nothing.
     pub fn fingerprint(&self, route: &str) -> Fingerprint {
+        let expected_minor = self.expected_total.map(|total| total.minor().to_string());
         let quantities: Vec<String> = self.lines.iter().map(|(_, n)| n.to_string()).collect();
         let lines = self.lines.iter().zip(&quantities);
         let lines = lines.flat_map(|((product, _), quantity)| [product.as_str(), quantity]);
-        let expected = self.expected_total.map(|total| total.minor().to_string());
-        let expected = expected.as_deref().map(|minor| ["expected_total", minor]);
+        let expected = expected_minor.as_deref().map(|minor| ["expected_total", minor]);
         let parts = [route, self.customer_id.as_str()].into_iter().chain(lines);
         fingerprint(parts.chain(expected.into_iter().flatten()))
     }

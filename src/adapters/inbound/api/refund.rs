@@ -2,6 +2,7 @@
 
 use crate::adapters::inbound::api::caller::Refunder;
 use crate::adapters::inbound::api::idempotency::{RequiredKey, fingerprint, mark_replayed};
+use crate::adapters::inbound::api::money::money;
 use crate::adapters::inbound::api::order_body::OrderBody;
 use crate::adapters::inbound::api::orders::present_refunded;
 use crate::adapters::inbound::api::queued::{QueuedBody, queued};
@@ -12,7 +13,6 @@ use crate::adapters::inbound::http_kit::params::{Id, NoQuery};
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::request_context::RequestContext;
 use crate::adapters::inbound::http_kit::violations::Violations;
-use crate::adapters::inbound::resources::money::money;
 use crate::adapters::inbound::resources::wire::MoneyBody;
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::money::{Currency, Money};

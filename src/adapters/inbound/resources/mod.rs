@@ -2,7 +2,6 @@
 //! body, a task, and which error of the core becomes which problem.
 
 pub mod ids;
-pub mod money;
 pub mod task_body;
 pub mod wire;
 

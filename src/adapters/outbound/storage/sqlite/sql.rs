@@ -98,11 +98,11 @@ pub const TASK: &str = concat!(
     ", 'registration', (SELECT ",
     registration_json!(),
     " FROM registrations r WHERE r.order_id = t.order_id AND r.provider = t.result_provider \
-     AND r.sequence = t.result_sequence), 'refund', (SELECT json(",
+     AND r.sequence = t.result_sequence), 'refund', json((SELECT ",
     refund_json!(),
-    ") FROM refunds f WHERE f.order_id = t.order_id AND (f.task_id = t.id OR (t.kind = 'cancel_payment' \
+    " FROM refunds f WHERE f.order_id = t.order_id AND (f.task_id = t.id OR (t.kind = 'cancel_payment' \
      AND f.origin = 'cancel' AND f.provider = t.result_provider AND f.sequence = t.result_sequence)) \
-     ORDER BY f.created_at LIMIT 1)) \
+     ORDER BY f.created_at LIMIT 1))) \
      FROM tasks t JOIN orders o ON o.id = t.order_id \
      WHERE t.id = $1 AND ($2 IS NULL OR o.customer_id = $2) AND ",
     known_kind!()
