@@ -35,3 +35,33 @@ fn a_contradiction_that_was_learned_without_the_lease_is_still_laid_before_a_per
     case.tell(&query, found(&other, ReportedStatus::Pending));
     assert_eq!(case.own_task().state, TaskState::Review);
 }
+
+#[test]
+fn anothers_external_id_under_our_number_is_a_contradiction() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let query = case.claim_call(TaskKind::SyncPayment);
+    let Answer::Found(mut report) = found(&query, ReportedStatus::Paid) else { unreachable!() };
+    report.external_id = Some("ext-2".to_owned());
+    assert_eq!(case.tell(&query, Answer::Found(report)), Next::Rest);
+    assert_eq!(case.own_task().error, Some(TaskError::Mismatch));
+    assert_eq!(case.status(), OrderStatus::AwaitingPayment, "its money is not ours");
+}
+
+#[test]
+fn the_form_of_another_registration_under_our_number_is_not_handed_out() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let ours = case.aggregate.registrations[0].clone();
+    let theirs = RegisterResult::Registered {
+        external_id: "ext-2".to_owned(),
+        form_url: "https://pay.example/2".to_owned(),
+        expires_at: None,
+    };
+    case.aggregate.evolve(&step.completed(CallResult::Register(theirs)), case.now);
+    let row = &case.aggregate.registrations[0];
+    assert_eq!((&row.external_id, row.open_form()), (&ours.external_id, ours.open_form()));
+    assert!(row.sync_requested(), "which of the two is ours is asked for");
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::core::domain::provider::ProviderNumber;
 use crate::core::payment::operator::OperatorFinding;
 use crate::core::payment::refund::RefundState;
 
@@ -280,6 +281,50 @@ fn a_person_may_find_that_a_refund_in_doubt_was_executed() {
     assert_eq!(case.resolve(task, OperatorFinding::Executed), Ok(()));
     assert_eq!(case.status(), OrderStatus::Refunded);
     assert_eq!(case.own_task().state, TaskState::Succeeded);
+}
+
+#[test]
+fn a_refund_that_may_be_on_its_way_cannot_be_given_up() {
+    let mut case = paid();
+    let refund = sent(&mut case, Some(500));
+    let task = case.own_task().id;
+    let ask = call(case.tell(&refund, Answer::Unknown));
+    assert_eq!(case.tell(&ask, found_refunded(&ask, 0)), Next::Rest);
+    assert_eq!(case.cancel_task(task), Err(OperatorRefused::Unknown));
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::InDoubt);
+    assert_eq!(case.own_task().state, TaskState::Queued);
+}
+
+#[test]
+fn a_person_does_not_answer_for_a_refund_that_somebody_works_on() {
+    let mut case = paid();
+    let refund = sent(&mut case, Some(500));
+    let task = case.own_task().id;
+    call(case.tell(&refund, Answer::Unknown));
+    for finding in
+        [OperatorFinding::Executed, OperatorFinding::NotExecuted, OperatorFinding::Settled]
+    {
+        assert_eq!(case.resolve(task, finding), Err(OperatorRefused::Running));
+    }
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::InDoubt);
+}
+
+#[test]
+fn a_persons_word_about_a_refund_is_about_the_number_that_they_looked_up() {
+    let mut case = paid();
+    let refund = sent(&mut case, Some(500));
+    let task = case.own_task().id;
+    let ask = call(case.tell(&refund, Answer::Unknown));
+    case.tell(&ask, found_refunded(&ask, 0));
+    let mut resolve = |number: &ProviderNumber| {
+        case.operate(task, |aggregate, context| {
+            aggregate.resolve_task(OperatorFinding::Executed, Some(number), false, context)
+        })
+    };
+    let other = ProviderNumber::told("another-01");
+    assert_eq!(resolve(&other), Err(OperatorRefused::AnotherNumber));
+    assert_eq!(resolve(&refund.target.number), Ok(()));
+    assert_eq!(case.aggregate.refunds[0].state, RefundState::Done);
 }
 
 #[test]

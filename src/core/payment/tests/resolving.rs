@@ -75,6 +75,17 @@ fn an_answer_to_a_question_from_before_the_end_of_the_grace_does_not_end_it() {
 }
 
 #[test]
+fn an_answer_to_a_question_from_before_a_send_says_nothing_about_it() {
+    let (mut case, _) = unknown();
+    let early = case.claim_call(TaskKind::RegisterPayment);
+    case.pass(100);
+    let registration = case.aggregate.registration_mut(Provider::Sber, 1).unwrap();
+    registration.sent_at = Some(case.now);
+    case.learn(&early, Answer::NotFound);
+    assert_eq!(case.aggregate.registration(Provider::Sber, 1).unwrap().not_found, 0);
+}
+
+#[test]
 fn a_query_that_failed_proves_nothing() {
     let (mut case, _) = unknown();
     for _ in 0..30 {
@@ -385,6 +396,16 @@ fn a_repeat_that_is_refused_says_nothing_about_the_send_before_it() {
     assert_eq!(next, Next::Rest);
     assert_eq!(case.own_task().error, Some(TaskError::PaymentRejected));
     assert_eq!(case.status(), OrderStatus::PaymentFailed);
+}
+
+#[test]
+fn after_a_refused_repeat_the_number_must_be_missing_three_times_once_more() {
+    let (mut case, first) = unknown();
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    case.learn(&query, Answer::NotFound);
+    case.learn(&first, Answer::Refused { concerns_account: false });
+    let registration = case.aggregate.registration(Provider::Sber, 1).unwrap();
+    assert_eq!((registration.state, registration.not_found), (RegistrationState::Unknown, 0));
 }
 
 fn case_of(case: &Case) -> Case {
