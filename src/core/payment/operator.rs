@@ -233,8 +233,10 @@ impl OrderAggregate {
 
     fn send_again(&mut self, refund: &Refund, waiting: bool, context: &DecisionContext) {
         let now = context.now;
-        let task = if waiting {
-            self.bring_forward(TaskKind::RefundPayment, now);
+        let own = self.tasks.iter_mut().find(|task| waiting && task.id == context.task);
+        let task = if let Some(own) = own {
+            // Of several refunds this one: another may wait for its own release.
+            own.run_at = own.run_at.min(now);
             context.task
         } else {
             let id = context.fresh_task_id(self.tasks.len());

@@ -277,3 +277,17 @@ fn a_cancelled_order_that_turns_out_paid_gets_a_refund_for_the_operator() {
     let refund = case.aggregate.unfinished(TaskKind::RefundPayment).unwrap();
     assert_eq!(refund.reason, Some(Reason::Operator));
 }
+
+#[test]
+fn a_cancellation_that_never_gets_through_is_laid_before_a_person() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let CancelDecision::Call(decline) = case.cancel() else { panic!("it must call") };
+    case.tell(&decline, not_executed(Reason::BreakerOpen));
+    case.pass(86_400);
+    assert_eq!(case.claim(TaskKind::CancelPayment), Next::Rest);
+    let task = case.own_task();
+    assert_eq!((task.state, task.error), (TaskState::Review, Some(TaskError::OutcomeUnknown)));
+    assert_eq!(case.status(), OrderStatus::AwaitingPayment, "its end is not claimed");
+}

@@ -1,5 +1,6 @@
 use super::resolving::unknown;
 use super::*;
+use crate::core::domain::provider::ProviderNumber;
 
 #[test]
 fn anothers_payment_under_our_number_is_laid_before_a_person() {
@@ -64,4 +65,17 @@ fn the_form_of_another_registration_under_our_number_is_not_handed_out() {
     let row = &case.aggregate.registrations[0];
     assert_eq!((&row.external_id, row.open_form()), (&ours.external_id, ours.open_form()));
     assert!(row.sync_requested(), "which of the two is ours is asked for");
+}
+
+#[test]
+fn a_report_about_another_number_is_a_contradiction() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let query = case.claim_call(TaskKind::SyncPayment);
+    let Answer::Found(mut report) = found(&query, ReportedStatus::Paid) else { unreachable!() };
+    report.number = ProviderNumber::told("another-01");
+    case.tell(&query, Answer::Found(report));
+    assert_eq!(case.own_task().error, Some(TaskError::Mismatch));
+    assert_eq!(case.status(), OrderStatus::AwaitingPayment);
 }

@@ -60,7 +60,7 @@ fn a_look_that_brought_no_answer_is_made_again() {
 }
 
 /// Sber 2 is paid, and then OdnaKassa's earlier registration turns out paid as well. Nobody heard it.
-fn surplus() -> (Case, ProviderCall) {
+pub(super) fn surplus() -> (Case, ProviderCall) {
     let (mut case, _) = expired();
     case.policy.providers = Preference::new([Provider::OdnaKassa]).unwrap();
     let kassa = case.begin();
@@ -240,6 +240,16 @@ fn a_step_that_ended_did_not_kill_its_holder() {
 }
 
 #[test]
+fn who_lost_the_lease_does_not_speak_for_the_next_holder() {
+    let mut case = Case::new();
+    let first = case.begin();
+    case.aggregate.unfinished_mut(TaskKind::RegisterPayment).unwrap().lost_leases = 3;
+    case.token = LeaseToken::new(4_711);
+    assert_eq!(case.tell(&first, Answer::Unknown), Next::LeaseLost);
+    assert_eq!(case.own_task().lost_leases, 3);
+}
+
+#[test]
 fn nobody_who_asks_us_to_stay_away_keeps_a_task_beyond_its_end() {
     let mut case = Case::new();
     case.policy.providers = Preference::new([Provider::Sber]).unwrap();
@@ -311,4 +321,15 @@ fn a_status_that_stays_strange_for_hours_is_laid_before_a_person_once() {
     }
     assert_eq!(reviews, 1);
     assert!(case.aggregate.unfinished(TaskKind::SyncPayment).is_some(), "and is asked about on");
+}
+
+#[test]
+fn a_lease_covers_the_longest_step_that_may_come_next() {
+    let mut case = Case::new();
+    let first = case.begin();
+    case.tell(&first, Answer::Unknown);
+    case.claim_call(TaskKind::RegisterPayment);
+    let lease = case.own_task().lease.as_ref().expect("it is held");
+    // A quarter of a lease may pass between the commit and the call.
+    assert_eq!(lease.until.since(case.now), Duration::from_secs(72 + 60 / 4));
 }

@@ -10,7 +10,9 @@ mod news;
 mod operating;
 mod property;
 mod refunding;
+mod refunds_by_hand;
 mod registering;
+mod repeating;
 mod resolving;
 
 use super::OrderAggregate;

@@ -134,3 +134,21 @@ fn a_refund_that_waits_for_a_person_runs_when_released() {
     case.tell(&ask, found_refunded(&ask, TOTAL));
     assert_eq!(case.status(), OrderStatus::Refunded);
 }
+
+#[test]
+fn nobody_gives_up_the_polls_of_a_payment_that_may_come() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, registered());
+    let polls = case.aggregate.unfinished(TaskKind::SyncPayment).unwrap().id;
+    assert_eq!(case.cancel_task(polls), Err(OperatorRefused::Unknown));
+}
+
+#[test]
+fn a_person_does_not_answer_for_a_registration_that_somebody_works_on() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.learn(&step, Answer::Unknown);
+    assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
+    assert_eq!(resolve(&mut case, OperatorFinding::NotExecuted), Err(OperatorRefused::Running));
+}

@@ -1,9 +1,8 @@
 use super::*;
-use crate::core::domain::provider::ProviderNumber;
 use crate::core::payment::operator::OperatorFinding;
 use crate::core::payment::refund::RefundState;
 
-fn paid() -> Case {
+pub(super) fn paid() -> Case {
     let mut case = Case::new();
     let step = case.begin();
     case.tell(&step, registered());
@@ -20,7 +19,7 @@ fn begun(asked: RefundDecision) -> ProviderCall {
 }
 
 /// Up to the refund call.
-fn sent(case: &mut Case, kopecks: Option<i64>) -> ProviderCall {
+pub(super) fn sent(case: &mut Case, kopecks: Option<i64>) -> ProviderCall {
     let query = begun(case.refund(kopecks));
     assert!(query.only_asks());
     call(case.tell(&query, found_refunded(&query, 0)))
@@ -271,60 +270,21 @@ fn without_a_sum_from_before_no_report_says_what_became_of_a_refund() {
 }
 
 #[test]
-fn a_person_may_find_that_a_refund_in_doubt_was_executed() {
+fn a_clients_key_names_one_refund_only() {
     let mut case = paid();
-    case.keyed_refunds = Vec::new();
-    let refund = sent(&mut case, None);
-    let ask = call(case.tell(&refund, Answer::Unknown));
-    case.tell(&ask, found_refunded(&ask, 0));
-    let task = case.own_task().id;
-    assert_eq!(case.resolve(task, OperatorFinding::Executed), Ok(()));
-    assert_eq!(case.status(), OrderStatus::Refunded);
-    assert_eq!(case.own_task().state, TaskState::Succeeded);
-}
-
-#[test]
-fn a_refund_that_may_be_on_its_way_cannot_be_given_up() {
-    let mut case = paid();
-    let refund = sent(&mut case, Some(500));
-    let task = case.own_task().id;
-    let ask = call(case.tell(&refund, Answer::Unknown));
-    assert_eq!(case.tell(&ask, found_refunded(&ask, 0)), Next::Rest);
-    assert_eq!(case.cancel_task(task), Err(OperatorRefused::Unknown));
-    assert_eq!(case.aggregate.refunds[0].state, RefundState::InDoubt);
-    assert_eq!(case.own_task().state, TaskState::Queued);
-}
-
-#[test]
-fn a_person_does_not_answer_for_a_refund_that_somebody_works_on() {
-    let mut case = paid();
-    let refund = sent(&mut case, Some(500));
-    let task = case.own_task().id;
-    call(case.tell(&refund, Answer::Unknown));
-    for finding in
-        [OperatorFinding::Executed, OperatorFinding::NotExecuted, OperatorFinding::Settled]
-    {
-        assert_eq!(case.resolve(task, finding), Err(OperatorRefused::Running));
-    }
-    assert_eq!(case.aggregate.refunds[0].state, RefundState::InDoubt);
-}
-
-#[test]
-fn a_persons_word_about_a_refund_is_about_the_number_that_they_looked_up() {
-    let mut case = paid();
-    let refund = sent(&mut case, Some(500));
-    let task = case.own_task().id;
-    let ask = call(case.tell(&refund, Answer::Unknown));
-    case.tell(&ask, found_refunded(&ask, 0));
-    let mut resolve = |number: &ProviderNumber| {
-        case.operate(task, |aggregate, context| {
-            aggregate.resolve_task(OperatorFinding::Executed, Some(number), false, context)
-        })
+    let ask = |case: &mut Case| {
+        case.new_run();
+        let amount = Some(Money::rub(500).unwrap());
+        let command = RefundCommand { amount, client_key: Some("k".to_owned()), trace: None };
+        begun(case.with_context(|aggregate, context| aggregate.refund_payment(&command, context)))
     };
-    let other = ProviderNumber::told("another-01");
-    assert_eq!(resolve(&other), Err(OperatorRefused::AnotherNumber));
-    assert_eq!(resolve(&refund.target.number), Ok(()));
-    assert_eq!(case.aggregate.refunds[0].state, RefundState::Done);
+    let query = ask(&mut case);
+    let refund = call(case.tell(&query, found_refunded(&query, 0)));
+    case.tell(&refund, Answer::Refused { concerns_account: false });
+    ask(&mut case);
+    let keys: Vec<_> = case.aggregate.refunds.iter().map(|refund| &refund.key).collect();
+    assert_eq!(keys.len(), 2);
+    assert_ne!(keys[0], keys[1], "the provider would take the second for the first");
 }
 
 #[test]
