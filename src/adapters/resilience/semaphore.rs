@@ -186,7 +186,8 @@ impl Semaphore {
     }
 
     /// The limit in force: the configured one, or a lower one that was found and is obeyed.
-    fn limit(&self) -> usize {
+    #[must_use]
+    pub fn limit(&self) -> usize {
         let withheld = |adaptive: &Adaptive| adaptive.withheld.load(Ordering::Acquire);
         self.most - self.adaptive.as_ref().map_or(0, withheld)
     }

@@ -65,8 +65,8 @@ impl PaymentGateway {
     /// How many calls it would let through now; none where it is not configured.
     #[must_use]
     pub fn capacity(&self, provider: Provider) -> Capacity {
-        self.port(provider)
-            .map_or(Capacity { free: 0, retry_after: Duration::ZERO }, |port| port.capacity())
+        let none = Capacity { free: 0, limit: 0, retry_after: Duration::ZERO };
+        self.port(provider).map_or(none, |port| port.capacity())
     }
 
     /// Those of the preferred providers that no call would get through to at this moment.

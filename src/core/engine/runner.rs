@@ -72,7 +72,6 @@ impl Engine {
                 }
                 Next::Rest | Next::LeaseLost => {
                     hit(Failpoint::AfterT2);
-                    self.watch.work_is_due();
                     return Ok(decided.result);
                 }
             }

@@ -89,6 +89,8 @@ pub trait PaymentPort: Send + Sync + fmt::Debug {
 pub struct Capacity {
     /// Calls that would be let through now.
     pub free: usize,
+    /// Calls that may be under way at a time, as the limit is at this moment.
+    pub limit: usize,
     /// When it makes sense to ask again, if `free` is 0.
     pub retry_after: Duration,
 }

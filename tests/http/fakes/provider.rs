@@ -106,7 +106,7 @@ impl PaymentPort for RecordingProvider {
     }
 
     fn capacity(&self) -> Capacity {
-        Capacity { free: 10, retry_after: Duration::ZERO }
+        Capacity { free: 10, limit: 10, retry_after: Duration::ZERO }
     }
 
     fn admits(&self) -> Result<(), PaymentError> {

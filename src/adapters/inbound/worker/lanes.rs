@@ -1,7 +1,9 @@
-//! Who may run at the same time: a hanging partner must not keep all workers from the others' tasks.
+//! Who may run at the same time: a hanging partner must not keep all workers from the others' tasks, a
+//! backlog must leave half of the partner to live requests, and no lane may starve the other one that its
+//! partner serves.
 
 use crate::core::domain::provider::Provider;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -9,62 +11,116 @@ use tokio::time::Instant;
 
 #[derive(Debug)]
 pub struct Lanes {
-    /// Runs at a time, over all lanes.
-    workers: usize,
+    /// `TASK_WORKERS`: as many runs at a time may each payment system have, however low its limit is.
+    least: usize,
     /// Tasks bound to a provider, one lane each, and last those that any provider can serve.
-    lanes: Vec<(Option<Provider>, AtomicUsize)>,
-    /// By lane: since when no provider would let a call through, or since the last look all the same.
-    closed: Mutex<Vec<Option<Instant>>>,
+    lanes: Vec<Lane>,
     turn: AtomicUsize,
     freed: Notify,
 }
 
+#[derive(Debug)]
+struct Lane {
+    provider: Option<Provider>,
+    runs: AtomicUsize,
+    /// The last claim was given all that it asked for.
+    has_more: AtomicBool,
+    /// Since when no provider would let a call through, or since the last look all the same.
+    closed: Mutex<Option<Instant>>,
+}
+
+/// What the provider that serves a lane would let through.
+#[derive(Debug, Clone, Copy)]
+pub struct Serving {
+    pub provider: Provider,
+    /// Calls that would be let through now.
+    pub free: usize,
+    /// Calls that may be under way at a time.
+    pub limit: usize,
+}
+
 impl Lanes {
-    pub fn new(workers: usize, providers: Vec<Provider>) -> Self {
+    pub fn new(least: usize, providers: Vec<Provider>) -> Self {
         let bound = providers.into_iter().map(Some);
-        let lanes: Vec<_> = bound.chain([None]).map(|lane| (lane, AtomicUsize::new(0))).collect();
-        let closed = Mutex::new(vec![None; lanes.len()]);
-        Self { workers, lanes, closed, turn: AtomicUsize::new(0), freed: Notify::new() }
+        let lane = |provider| Lane {
+            provider,
+            runs: AtomicUsize::new(0),
+            has_more: AtomicBool::new(false),
+            closed: Mutex::new(None),
+        };
+        let lanes = bound.chain([None]).map(lane).collect();
+        Self { least, lanes, turn: AtomicUsize::new(0), freed: Notify::new() }
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = Option<Provider>> + '_ {
+        self.lanes.iter().map(|lane| lane.provider)
     }
 
     /// All lanes, each round beginning with another one.
     pub fn in_turn(&self) -> impl Iterator<Item = Option<Provider>> + '_ {
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
-        (0..self.lanes.len()).map(move |place| self.lanes[(first + place) % self.lanes.len()].0)
+        (0..self.lanes.len())
+            .map(move |place| self.lanes[(first + place) % self.lanes.len()].provider)
     }
 
-    /// How many more runs the lane may hold: at most half of the workers, rounded up.
-    pub fn room(&self, lane: Option<Provider>) -> usize {
-        let all: usize = self.lanes.iter().map(|(_, runs)| runs.load(Ordering::Acquire)).sum();
-        let own = self.runs(lane).map_or(0, |runs| runs.load(Ordering::Acquire));
-        let share = self.workers.div_ceil(2);
-        self.workers.saturating_sub(all).min(share.saturating_sub(own))
+    /// How many more runs the lane may hold. Of its provider, its own tasks and those that anybody can serve
+    /// hold half of the limit together, and each of the two leaves the other a place. Of what is free now
+    /// they take half at a time: a run that has been claimed does not have its permit yet, and after an
+    /// outage there are few.
+    pub fn room(&self, lane: Option<Provider>, serving: Serving) -> usize {
+        let Serving { provider, free, limit } = serving;
+        let own = self.runs(lane);
+        let all = self.runs(Some(provider)) + self.runs(None);
+        let most = self.share(limit);
+        let left = (most - 1).max(1).saturating_sub(own).min(most.saturating_sub(all));
+        let free = if all == 0 {
+            (free / 2).max(1).min(free)
+        } else {
+            (free / 2).min(free.saturating_sub(all))
+        };
+        left.min(free)
+    }
+
+    /// Whether so much room is worth a claim of its own.
+    pub fn is_ample(&self, room: usize, serving: Serving) -> bool {
+        room >= (self.share(serving.limit) / 2).max(1)
+    }
+
+    fn share(&self, limit: usize) -> usize {
+        (limit / 2).max(self.least).max(1)
     }
 
     /// Whether tasks that nobody could serve for so long are looked at all the same: a breaker that a person
     /// holds open for hours must not keep alive what has to end.
     pub fn is_overdue(&self, lane: Option<Provider>, open: bool, patience: Duration) -> bool {
-        let Some(place) = self.lanes.iter().position(|(own, _)| *own == lane) else { return false };
-        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(lane) = self.lane(lane) else { return false };
+        let mut closed = lane.closed.lock().unwrap_or_else(PoisonError::into_inner);
         if open {
-            closed[place] = None;
+            *closed = None;
             return false;
         }
-        let since = *closed[place].get_or_insert_with(Instant::now);
+        let since = *closed.get_or_insert_with(Instant::now);
         let overdue = since.elapsed() >= patience;
         if overdue {
-            closed[place] = Some(Instant::now());
+            *closed = Some(Instant::now());
         }
         overdue
     }
 
-    pub fn any_room(&self) -> bool {
-        self.lanes.iter().any(|(lane, _)| self.room(*lane) > 0)
+    /// Whether a claim would find something, as far as the last one told.
+    pub fn has_more(&self, lane: Option<Provider>) -> bool {
+        self.lane(lane).is_some_and(|lane| lane.has_more.load(Ordering::Relaxed))
+    }
+
+    pub fn found(&self, lane: Option<Provider>, more: bool) {
+        if let Some(lane) = self.lane(lane) {
+            lane.has_more.store(more, Ordering::Relaxed);
+        }
     }
 
     pub fn occupy(self: &Arc<Self>, lane: Option<Provider>) -> LaneSlot {
-        if let Some(runs) = self.runs(lane) {
-            runs.fetch_add(1, Ordering::AcqRel);
+        if let Some(lane) = self.lane(lane) {
+            lane.runs.fetch_add(1, Ordering::AcqRel);
         }
         LaneSlot { lanes: Arc::clone(self), lane }
     }
@@ -74,8 +130,12 @@ impl Lanes {
         self.freed.notified().await;
     }
 
-    fn runs(&self, lane: Option<Provider>) -> Option<&AtomicUsize> {
-        self.lanes.iter().find(|(own, _)| *own == lane).map(|(_, runs)| runs)
+    fn runs(&self, lane: Option<Provider>) -> usize {
+        self.lane(lane).map_or(0, |lane| lane.runs.load(Ordering::Acquire))
+    }
+
+    fn lane(&self, provider: Option<Provider>) -> Option<&Lane> {
+        self.lanes.iter().find(|lane| lane.provider == provider)
     }
 }
 
@@ -88,8 +148,8 @@ pub struct LaneSlot {
 
 impl Drop for LaneSlot {
     fn drop(&mut self) {
-        if let Some(runs) = self.lanes.runs(self.lane) {
-            runs.fetch_sub(1, Ordering::AcqRel);
+        if let Some(lane) = self.lanes.lane(self.lane) {
+            lane.runs.fetch_sub(1, Ordering::AcqRel);
         }
         self.lanes.freed.notify_one();
     }
@@ -99,30 +159,61 @@ impl Drop for LaneSlot {
 mod tests {
     use super::*;
 
+    const SBER: Option<Provider> = Some(Provider::Sber);
+
+    fn lanes(least: usize) -> Arc<Lanes> {
+        Arc::new(Lanes::new(least, vec![Provider::Sber, Provider::OdnaKassa]))
+    }
+
+    fn sber(limit: usize, free: usize) -> Serving {
+        Serving { provider: Provider::Sber, free, limit }
+    }
+
+    fn occupy(lanes: &Arc<Lanes>, lane: Option<Provider>, runs: usize) -> Vec<LaneSlot> {
+        (0..runs).map(|_| lanes.occupy(lane)).collect()
+    }
+
     #[test]
-    fn no_lane_takes_more_than_half_and_all_together_no_more_than_there_are() {
-        let lanes = Arc::new(Lanes::new(4, vec![Provider::Sber, Provider::OdnaKassa]));
-        let sber: Vec<_> = (0..2).map(|_| lanes.occupy(Some(Provider::Sber))).collect();
-        assert_eq!(lanes.room(Some(Provider::Sber)), 0);
-        assert_eq!(lanes.room(None), 2);
-        let _kassa: Vec<_> = (0..2).map(|_| lanes.occupy(Some(Provider::OdnaKassa))).collect();
-        assert!(!lanes.any_room());
-        drop(sber);
-        assert_eq!(lanes.room(None), 2);
+    fn a_backlog_takes_half_of_the_limit_and_leaves_the_other_lane_a_place() {
+        let lanes = lanes(4);
+        assert_eq!(lanes.room(None, sber(20, 20)), 9);
+        let _anybody = occupy(&lanes, None, 9);
+        assert_eq!(lanes.room(None, sber(20, 11)), 0);
+        assert_eq!(lanes.room(SBER, sber(20, 11)), 1);
+        let kassa = Serving { provider: Provider::OdnaKassa, free: 30, limit: 30 };
+        assert_eq!(lanes.room(Some(Provider::OdnaKassa), kassa), 6, "what any serves may be here");
+    }
+
+    #[test]
+    fn a_limit_that_was_lowered_lowers_the_room_but_not_below_the_workers() {
+        let lanes = lanes(4);
+        assert_eq!(lanes.room(SBER, sber(12, 12)), 5);
+        assert_eq!(lanes.room(SBER, sber(6, 6)), 3);
+        let _running = occupy(&lanes, SBER, 3);
+        assert_eq!(lanes.room(SBER, sber(6, 3)), 0, "live requests keep the rest");
+    }
+
+    #[test]
+    fn after_an_outage_no_more_are_claimed_than_would_be_let_through() {
+        let lanes = lanes(4);
+        assert_eq!(lanes.room(None, sber(20, 0)), 0);
+        assert_eq!(lanes.room(None, sber(20, 1)), 1);
+        let _probe = occupy(&lanes, None, 1);
+        assert_eq!(lanes.room(None, sber(20, 1)), 0, "the one that is claimed will take it");
+        assert_eq!(lanes.room(None, sber(20, 4)), 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_lane_that_is_closed_for_long_is_looked_at_once_in_a_while() {
         let (lanes, minute) = (Lanes::new(4, vec![Provider::Sber]), Duration::from_secs(60));
-        let sber = Some(Provider::Sber);
-        assert!(!lanes.is_overdue(sber, false, minute));
+        assert!(!lanes.is_overdue(SBER, false, minute));
         tokio::time::advance(minute).await;
-        assert!(lanes.is_overdue(sber, false, minute));
-        assert!(!lanes.is_overdue(sber, false, minute), "not again at once");
+        assert!(lanes.is_overdue(SBER, false, minute));
+        assert!(!lanes.is_overdue(SBER, false, minute), "not again at once");
         assert!(!lanes.is_overdue(None, false, minute), "each lane by itself");
         tokio::time::advance(minute).await;
-        assert!(!lanes.is_overdue(sber, true, minute), "it has capacity now");
-        assert!(!lanes.is_overdue(sber, false, minute));
+        assert!(!lanes.is_overdue(SBER, true, minute), "it has capacity now");
+        assert!(!lanes.is_overdue(SBER, false, minute));
     }
 
     #[test]

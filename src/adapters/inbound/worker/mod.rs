@@ -10,10 +10,11 @@ use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use crate::adapters::observe::spans;
 use crate::core::domain::provider::Provider;
 use crate::core::engine::Engine;
+use crate::core::ports::payment::Capacity;
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{Claimed, Wakeup};
 use crate::core::ports::trace::TraceParent;
-use lanes::Lanes;
+use lanes::{Lanes, Serving};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -25,6 +26,9 @@ use tracing::{Instrument, Span};
 /// A claim that takes longer is given up: the loop must outlive a database that hangs.
 const CLAIM_LIMIT: Duration = Duration::from_secs(10);
 
+/// So long a claim waits for more runs to end, when some have and more tasks are due.
+const GATHER: Duration = Duration::from_millis(5);
+
 /// Tasks of a lane without capacity that are looked at in one `TASK_BACKOFF_MAX`: enough to end what has
 /// to end, and no work for the database.
 const OVERDUE: usize = 2;
@@ -33,7 +37,7 @@ const OVERDUE: usize = 2;
 pub struct Worker {
     pub engine: Arc<Engine>,
     pub events: Arc<dyn AdapterEvents>,
-    /// `TASK_WORKERS`: runs at a time.
+    /// `TASK_WORKERS`: runs at a time of each payment system at least; half of its limit if that is more.
     pub workers: usize,
     /// `TASK_POLL_INTERVAL`.
     pub poll_interval: Duration,
@@ -42,42 +46,58 @@ pub struct Worker {
     pub stop: CancellationToken,
 }
 
+/// Which lanes are asked for tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Something became due, or has not been looked for lately.
+    Everywhere,
+    /// There is room again, and nothing else has changed.
+    WhereMoreIs,
+}
+
 impl Worker {
     /// Claims and runs until it is stopped; runs that have begun go on in the tracker.
     pub async fn run(self) {
         let lanes = Arc::new(Lanes::new(self.workers, self.engine.gateway.providers().collect()));
-        let mut wakeups = 0;
+        let (mut wakeups, mut look) = (0, Look::Everywhere);
         while !self.stop.is_cancelled() {
-            let found = self.claim_round(&lanes).await;
-            if found {
+            if self.claim_round(&lanes, look).await {
+                look = Look::WhereMoreIs;
                 continue;
             }
-            tokio::select! {
+            look = tokio::select! {
                 // In this order and not by lot, so that a simulated run replays exactly.
                 biased;
                 () = self.stop.cancelled() => break,
-                () = self.engine.watch.due() => {}
-                seen = self.engine.queue.wakeup(Wakeup::TaskDue, wakeups) => wakeups = seen,
-                () = lanes.freed() => {}
-                () = sleep(self.pause()) => {}
-            }
+                () = self.engine.watch.due() => Look::Everywhere,
+                seen = self.engine.queue.wakeup(Wakeup::TaskDue, wakeups) => {
+                    wakeups = seen;
+                    Look::Everywhere
+                }
+                () = self.room_again(&lanes) => Look::WhereMoreIs,
+                () = sleep(self.pause()) => Look::Everywhere,
+            };
         }
     }
 
-    /// One claim for each lane that has capacity. `true` when a lane may have more.
-    async fn claim_round(&self, lanes: &Arc<Lanes>) -> bool {
-        let mut more = false;
+    /// One claim for each lane that is looked at and has room. `true` when one may have more, and room for it.
+    async fn claim_round(&self, lanes: &Arc<Lanes>, look: Look) -> bool {
         for lane in lanes.in_turn() {
-            let share = self.share(lane);
-            let overdue = lanes.is_overdue(lane, share > 0, self.engine.policy.backoff_max);
-            let limit = lanes.room(lane).min(if overdue { OVERDUE } else { share });
+            if look == Look::WhereMoreIs && !lanes.has_more(lane) {
+                continue;
+            }
+            let serving = self.serving(lane);
+            let open = serving.is_some_and(|serving| serving.free > 0);
+            let overdue = lanes.is_overdue(lane, open, self.engine.policy.backoff_max);
+            let room = serving.map_or(0, |serving| lanes.room(lane, serving));
+            let limit = if overdue { OVERDUE } else { room };
             if limit == 0 {
                 continue;
             }
             match timeout(CLAIM_LIMIT, self.engine.claim(lane, limit)).await {
                 Ok(Ok(claimed)) => {
                     self.events.tell(&AdapterEvent::TaskPoll);
-                    more |= claimed.len() == limit;
+                    lanes.found(lane, claimed.len() == limit);
                     claimed.into_iter().for_each(|claimed| self.spawn(lanes, lane, claimed));
                 }
                 Ok(Err(StorageError::Unavailable)) | Err(_) => {
@@ -95,17 +115,41 @@ impl Worker {
                 }
             }
         }
-        more && lanes.any_room()
+        self.has_room_for_more(lanes)
     }
 
-    /// Live requests go first: a quarter of what the guards would let through, and at least one.
-    fn share(&self, lane: Option<Provider>) -> usize {
-        let free = |provider| self.engine.gateway.capacity(provider).free;
-        let free = match lane {
-            Some(provider) => free(provider),
-            None => self.engine.gateway.providers().map(free).max().unwrap_or(0),
+    /// The provider that would be asked for the lane's tasks at this moment.
+    fn serving(&self, lane: Option<Provider>) -> Option<Serving> {
+        let serving = |provider| {
+            let Capacity { free, limit, .. } = self.engine.gateway.capacity(provider);
+            Serving { provider, free, limit }
         };
-        if free == 0 { 0 } else { (free / 4).max(1) }
+        match lane {
+            Some(provider) => Some(serving(provider)),
+            None => {
+                let mut preferred = self.engine.policy.providers.iter().map(serving);
+                preferred.find(|serving| serving.free > 0)
+            }
+        }
+    }
+
+    /// Resolves when runs have ended and there is enough room for a claim to be worth it, or a moment later:
+    /// one claim for each run that ends would cost as much as the runs.
+    async fn room_again(&self, lanes: &Lanes) {
+        lanes.freed().await;
+        let enough = async {
+            while !self.has_room_for_more(lanes) {
+                lanes.freed().await;
+            }
+        };
+        // With less room than that it is claimed all the same.
+        let _ = timeout(GATHER, enough).await;
+    }
+
+    fn has_room_for_more(&self, lanes: &Lanes) -> bool {
+        let is_ample = |serving, lane| lanes.is_ample(lanes.room(lane, serving), serving);
+        let mut with_more = lanes.all().filter(|lane| lanes.has_more(*lane));
+        with_more.any(|lane| self.serving(lane).is_some_and(|serving| is_ample(serving, lane)))
     }
 
     fn spawn(&self, lanes: &Arc<Lanes>, lane: Option<Provider>, claimed: Claimed) {

@@ -153,6 +153,7 @@ impl PaymentPort for SberAdapter {
         let admitted = self.breaker.capacity(self.semaphore.free());
         Capacity {
             free: admitted.calls,
+            limit: self.semaphore.limit(),
             retry_after: admitted.ask_again.unwrap_or(Duration::from_secs(1)),
         }
     }
