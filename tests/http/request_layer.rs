@@ -62,7 +62,16 @@ async fn who_finds_no_place_is_sent_away_at_once_and_health_is_not() {
     let reply = harness.get("/v1/orders").await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "overloaded"));
     assert_eq!(reply.header("retry-after"), "1");
-    assert_eq!(*harness.traffic.shed.lock().unwrap(), [ShedReason::Limit]);
+    assert_eq!(reply.header("content-type"), "application/problem+json");
+    assert_eq!(reply.header("x-request-id").len(), 32);
+    let named = [("x-request-id", "mine"), ("accept-language", "ru")];
+    let reply = harness.get_with("/v1/orders", &named).await;
+    assert_eq!(reply.header("x-request-id"), "mine");
+    assert!(reply.json["detail"].as_str().unwrap().starts_with("Сервис"), "{}", reply.json);
+    assert_eq!(*harness.traffic.shed.lock().unwrap(), [ShedReason::Limit; 2]);
+    let ended = harness.traffic.ended.lock().unwrap().clone();
+    let refused = ("GET".to_owned(), Some("/v1/orders".to_owned()), 503, Some("overloaded"));
+    assert_eq!(ended, [refused.clone(), refused]);
     assert_eq!(harness.get("/health/live").await.status, 200);
     assert_eq!(harness.get("/v1/tasks/1").await.status, 404);
     // The place is free again when its holder is gone.

@@ -18,6 +18,11 @@ impl ConcurrencyLimit {
         Self { permits, taken: AtomicUsize::new(0) }
     }
 
+    /// Whether a request that came now would find no permit.
+    pub fn is_full(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) >= self.permits
+    }
+
     pub fn try_acquire(&self) -> Option<RequestPermit<'_>> {
         // The permit exists from here on, so that a refusal gives it back like everyone else.
         let permit = RequestPermit(self);
@@ -41,7 +46,9 @@ mod tests {
         let permit = limit.try_acquire().unwrap();
         assert!(limit.try_acquire().is_none());
         assert!(limit.try_acquire().is_none());
+        assert!(limit.is_full());
         drop(permit);
+        assert!(!limit.is_full());
         assert!(limit.try_acquire().is_some());
     }
 }

@@ -18,6 +18,7 @@ pub mod violations;
 pub mod health;
 pub mod lifecycle;
 pub mod limits;
+pub mod prepared_refusal;
 pub mod request_context;
 pub mod request_layer;
 mod request_meter;

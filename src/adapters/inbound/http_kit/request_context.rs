@@ -104,7 +104,7 @@ fn trace(headers: &HeaderMap, span: &Span, entropy: &dyn Entropy) -> TraceParent
 
 /// The client's own if it is 1 to 128 of `[A-Za-z0-9._-]`, else the trace's id, so that one search
 /// finds both.
-fn request_id(headers: &HeaderMap, trace: &TraceParent) -> HeaderValue {
+pub(super) fn request_id(headers: &HeaderMap, trace: &TraceParent) -> HeaderValue {
     let allowed = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
     let theirs = headers
         .get(X_REQUEST_ID)

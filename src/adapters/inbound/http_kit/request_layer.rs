@@ -4,14 +4,19 @@
 //! future.
 
 use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::lang::Lang;
 use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use crate::adapters::inbound::http_kit::limits::ConcurrencyLimit;
 use crate::adapters::inbound::http_kit::prefer::MAX_WAIT;
+use crate::adapters::inbound::http_kit::prepared_refusal::PreparedRefusal;
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::request_context::{RequestContext, X_REQUEST_ID};
+use crate::adapters::inbound::http_kit::request_context::{
+    RequestContext, X_REQUEST_ID, request_id,
+};
 use crate::adapters::inbound::http_kit::request_meter::{RequestMeter, method_label};
-use crate::adapters::observe::traffic::{ShedReason, Traffic};
+use crate::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
 use crate::core::ports::clock::Entropy;
+use crate::core::ports::trace::TraceParent;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
@@ -41,6 +46,7 @@ pub struct RequestLayer {
     requests: ConcurrencyLimit,
     /// Long polls wait cheaply and long: with a limit of their own they keep nobody else outside.
     long_polls: ConcurrencyLimit,
+    overloaded: PreparedRefusal,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +67,40 @@ impl RequestLayer {
         limits: RequestLimits,
     ) -> Self {
         let limit = || ConcurrencyLimit::new(limits.max_in_flight);
-        Self { traffic, entropy, lifecycle, limits, requests: limit(), long_polls: limit() }
+        let overloaded = PreparedRefusal::new(Code::Overloaded);
+        Self {
+            traffic,
+            entropy,
+            lifecycle,
+            limits,
+            requests: limit(),
+            long_polls: limit(),
+            overloaded,
+        }
+    }
+
+    /// The answer to a request that finds every permit taken, before it costs anything: no span, no context,
+    /// nothing of it is read. It is counted under its route, by which the error budget is kept.
+    fn shed(
+        &self,
+        request: &Request,
+        method: &'static str,
+        route: Option<&str>,
+    ) -> Option<Response> {
+        let long_poll = route.is_some() && route == self.limits.long_poll_route;
+        let limited = self.requests.is_full() && !long_poll && !self.lifecycle.is_draining();
+        if !limited || is_health(request.uri().path()) {
+            return None;
+        }
+        self.traffic.began(method);
+        self.traffic.shed(ShedReason::Limit);
+        let mut answer = self.overloaded.answer(Lang::of(request.headers()));
+        let trace = TraceParent::new(self.entropy.bits(), 1);
+        answer.headers_mut().insert(X_REQUEST_ID, request_id(request.headers(), &trace));
+        let (status, code) = (answer.status().as_u16(), Some(Code::Overloaded.as_str()));
+        let (took, trace_id) = (Duration::ZERO, "");
+        self.traffic.ended(&ServedRequest { method, route, status, took, trace_id, code });
+        Some(answer)
     }
 
     async fn serve(
@@ -71,7 +110,7 @@ impl RequestLayer {
         next: Next,
         route: Option<&str>,
     ) -> Response {
-        let health = context.path().starts_with("/health/");
+        let health = is_health(context.path());
         if self.lifecycle.is_draining() && !health {
             self.traffic.shed(ShedReason::Draining);
             let goodbye = [(CONNECTION, HeaderValue::from_static("close"))];
@@ -111,6 +150,9 @@ pub async fn apply(
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map(MatchedPath::as_str);
     let method = method_label(request.method());
+    if let Some(refusal) = layer.shed(&request, method, route) {
+        return refusal;
+    }
     let span = request_span(method, route);
     let (uri, headers) = (request.uri(), request.headers());
     let (context, valid) =
@@ -131,11 +173,15 @@ pub async fn apply(
     answer.instrument(span.clone()).await
 }
 
+fn is_health(path: &str) -> bool {
+    path.starts_with("/health/")
+}
+
 fn request_span(method: &str, route: Option<&str>) -> Span {
-    let name = route.map_or_else(|| method.to_owned(), |route| format!("{method} {route}"));
+    let space = if route.is_some() { " " } else { "" };
     tracing::info_span!(
         "request",
-        otel.name = name,
+        otel.name = %format_args!("{method}{space}{}", route.unwrap_or_default()),
         otel.kind = "server",
         http.request.method = method,
         http.route = route,
