@@ -6,7 +6,7 @@ mod line;
 
 use crate::config::{LogFormat, TelemetryConfig};
 use last_value::LastValue;
-use line::JsonLine;
+use line::{JsonLine, Members};
 use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig};
@@ -16,7 +16,6 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use std::io::IsTerminal;
 use tracing::Subscriber;
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::format::JsonFields;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
@@ -74,7 +73,7 @@ where
     let lines = fmt::layer().with_writer(writer);
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match config.format {
         LogFormat::Pretty => Box::new(lines.with_ansi(std::io::stderr().is_terminal())),
-        LogFormat::Json => Box::new(lines.fmt_fields(JsonFields::new()).event_format(JsonLine)),
+        LogFormat::Json => Box::new(lines.fmt_fields(Members).event_format(JsonLine)),
     };
     let exported = spans.map(|provider| {
         let tracer = provider.tracer("order-service");

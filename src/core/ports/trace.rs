@@ -1,10 +1,17 @@
 //! The W3C trace context that a request arrives with and that partners are told (`traceparent`).
 
 use std::fmt;
+use std::ops::Range;
 
-/// `version-traceid-parentid-flags`, validated (W3C Trace Context, section 3.2).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceParent(Box<str>);
+/// `version-traceid-parentid-flags`, validated (W3C Trace Context, section 3.2). Of one length, so that every
+/// request can have one without an allocation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TraceParent([u8; LENGTH]);
+
+const LENGTH: usize = 55;
+const TRACE: Range<usize> = 3..35;
+const SPAN: Range<usize> = 36..52;
+const FLAGS: Range<usize> = 53..55;
 
 impl TraceParent {
     /// `None` for anything that is not a valid version 00 header: such a header is ignored.
@@ -24,7 +31,7 @@ impl TraceParent {
             && !zero(span)
             && hex(flags, 2)
             && parts.next().is_none();
-        valid.then(|| Self(text.into()))
+        if valid { text.as_bytes().try_into().ok().map(Self) } else { None }
     }
 
     /// A new trace from its random parts; a zero is lifted to one, which the standard forbids.
@@ -37,43 +44,63 @@ impl TraceParent {
     #[must_use]
     pub fn of(trace_id: u128, span_id: u64, sampled: bool) -> Self {
         let (trace_id, span_id, flags) = (trace_id.max(1), span_id.max(1), u8::from(sampled));
-        Self(format!("00-{trace_id:032x}-{span_id:016x}-{flags:02x}").into())
+        let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
+        write_hex(&mut text[TRACE], trace_id);
+        write_hex(&mut text[SPAN], span_id.into());
+        write_hex(&mut text[FLAGS], flags.into());
+        Self(text)
     }
 
     /// The same trace with another parent span.
     #[must_use]
     pub fn child(&self, span_id: u64) -> Self {
-        Self(format!("00-{}-{:016x}-{}", self.trace_id(), span_id.max(1), &self.0[53..]).into())
+        let mut text = self.0;
+        write_hex(&mut text[SPAN], span_id.max(1).into());
+        Self(text)
     }
 
     /// As a header.
     #[must_use]
     pub fn trace_id(&self) -> &str {
-        &self.0[3..35]
+        &self.as_str()[TRACE]
     }
 
     /// The trace, 32 hexadecimal digits.
     #[must_use]
     pub fn span_id(&self) -> &str {
-        &self.0[36..52]
+        &self.as_str()[SPAN]
     }
 
     /// Whether whoever made it records the trace.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
-        u8::from_str_radix(&self.0[53..], 16).is_ok_and(|flags| flags & 1 == 1)
+        u8::from_str_radix(&self.as_str()[FLAGS], 16).is_ok_and(|flags| flags & 1 == 1)
     }
 
     /// The caller's span, 16 hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        std::str::from_utf8(&self.0).expect("hexadecimal digits and dashes")
+    }
+}
+
+/// The lowest digits of a number, as many as there is room for.
+fn write_hex(text: &mut [u8], mut number: u128) {
+    for digit in text.iter_mut().rev() {
+        *digit = b"0123456789abcdef"[(number & 0xf) as usize];
+        number >>= 4;
+    }
+}
+
+impl fmt::Debug for TraceParent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TraceParent").field(&self.as_str()).finish()
     }
 }
 
 impl fmt::Display for TraceParent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
