@@ -5,6 +5,8 @@ mod change;
 mod keys;
 mod orders;
 mod place;
+#[cfg(test)]
+mod plans;
 mod records;
 mod sql;
 mod tasks;
