@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// `version-traceid-parentid-flags`, validated (W3C Trace Context, section 3.2). Of one length, so that every
 /// request can have one without an allocation.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TraceParent([u8; LENGTH]);
 
 const LENGTH: usize = 55;
