@@ -32,6 +32,7 @@ const HOUSE: &[Room] = &[
 
     // what adapters tell each other and the operator; the one seam to the exporter of spans is in it
     room("adapters::observe", &["core::domain", "core::ports", "adapters::resilience"], &["thiserror"]),
+    room("adapters::observe::log_throttle", &[], &["tokio::time"]),
     room("adapters::observe::storage_upkeep", &["core::domain", "core::payment", "core::ports"], &["async_trait"]),
     room("adapters::observe::spans", &["core::ports"], &["opentelemetry", "tracing", "tracing_opentelemetry"]),
 
@@ -40,8 +41,7 @@ const HOUSE: &[Room] = &[
 
     // the partners know nothing of one another
     room("adapters::outbound::http_client", &["core::domain", "core::ports", "adapters::resilience", "adapters::observe"], &["reqwest", "http", "httpdate", "http_body_util", "tokio", "serde", "serde_json", "thiserror", "tracing", "fastrand"]),
-    room("adapters::outbound::log_throttle", &[], &["tokio::time"]),
-    room("adapters::outbound::alarm", &["core::domain", "core::ports", "adapters::observe", "adapters::outbound::log_throttle"], &["tracing"]),
+    room("adapters::outbound::alarm", &["core::domain", "core::ports", "adapters::observe"], &["tracing"]),
     room("adapters::outbound::read_answer", &["core::domain", "adapters::resilience"], &["http", "thiserror"]),
     room("adapters::outbound::health", &["core::domain", "core::ports", "adapters::observe", "adapters::outbound::http_client"], &["tokio"]),
     room("adapters::outbound::process", &["core::domain", "core::ports"], &["getrandom"]),
@@ -68,7 +68,7 @@ const HOUSE: &[Room] = &[
     room("adapters::inbound::worker", &["core", "adapters::observe"], &["fastrand", "tokio", "tokio_util", "tracing"]),
 
     // the frame knows everything
-    room("bootstrap", &[""], &["anyhow", "axum", "tokio", "tokio_util", "tracing", "secrecy", "clap"]),
+    room("bootstrap", &[""], &["anyhow", "axum", "rustix", "tokio", "tokio_util", "tracing", "secrecy", "clap"]),
     room("config", &["core", "adapters"], &["envy", "humantime", "secrecy", "serde", "thiserror", "tracing_subscriber::EnvFilter"]),
     room("telemetry", &["config"], &["serde_json", "time", "tracing", "tracing_subscriber", "tracing_opentelemetry", "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "thiserror"]),
     room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio"]),
@@ -85,7 +85,6 @@ const VENDOR: &[&str] = &[
     "adapters::resilience",
     "adapters::outbound::http_client",
     "adapters::outbound::alarm",
-    "adapters::outbound::log_throttle",
     "adapters::outbound::read_answer",
 ];
 const CACHED_VENDOR: &[&str] = &[
@@ -96,7 +95,6 @@ const CACHED_VENDOR: &[&str] = &[
     "adapters::resilience",
     "adapters::outbound::http_client",
     "adapters::outbound::alarm",
-    "adapters::outbound::log_throttle",
     "adapters::outbound::read_answer",
     "adapters::outbound::remote_cache",
 ];
@@ -118,7 +116,7 @@ const VENDOR_CRATES: &[&str] = &["async_trait", "http", "reqwest", "serde", "ser
 #[rustfmt::skip]
 const PAYMENT_VENDOR_CRATES: &[&str] = &["async_trait", "form_urlencoded", "http", "serde", "serde_json", "secrecy", "tracing"];
 #[rustfmt::skip]
-const CACHED_VENDOR_CRATES: &[&str] = &["async_trait", "futures_util", "http", "moka", "serde", "serde_json", "thiserror", "tokio::time", "tracing"];
+const CACHED_VENDOR_CRATES: &[&str] = &["async_trait", "futures_util", "http", "moka", "serde", "serde_json", "thiserror", "tokio::spawn", "tokio::time", "tracing"];
 #[rustfmt::skip]
 const HTTP_CRATES: &[&str] = &["axum", "http", "http_body_util", "humantime", "hyper", "hyper_util", "tower", "tower_http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "utoipa", "sha2", "subtle", "secrecy", "time", "tracing", "thiserror", "uuid"];
 

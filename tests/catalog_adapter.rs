@@ -290,6 +290,58 @@ async fn a_silence_is_asked_again_and_an_answer_is_not() {
 }
 
 #[tokio::test]
+async fn what_is_cached_waits_a_moment_for_a_catalog_that_hangs_and_is_refreshed_behind() {
+    let script = [product("p-1", 100), product("p-1", 200)];
+    let shop = Shop::with(StubPartner::held(script).await, |config| {
+        config.guards.timeouts.read = Duration::from_secs(2);
+        config.stale_after = Duration::from_millis(50);
+    })
+    .await;
+    let answered = async {
+        shop.partner.until_heard(1).await;
+        shop.partner.let_one_through();
+    };
+    // With nothing to serve the reader waits.
+    let (first, ()) = tokio::join!(shop.read("p-1"), answered);
+    assert!(!first.unwrap().stale);
+    later(TTL).await;
+    let offer = shop.read("p-1").await.unwrap();
+    assert_eq!((offer.product.price.minor(), offer.stale), (100, true));
+    assert_eq!(shop.fallbacks(Cause::Unknown(Unknown::TimedOut)), 1);
+    shop.partner.until_heard(2).await;
+    shop.partner.let_one_through();
+    let refreshed = loop {
+        let offer = shop.read("p-1").await.unwrap();
+        if !offer.stale {
+            break offer;
+        }
+    };
+    assert_eq!((refreshed.product.price.minor(), shop.partner.calls()), (200, 2));
+}
+
+#[tokio::test]
+async fn one_product_without_a_price_shuts_the_catalog_for_nobody() {
+    let bad = || Answer::json(r#"{"id":"p-9","name":"n"}"#);
+    let script = std::iter::repeat_with(bad).take(30).chain([product("p-1", 100)]);
+    let shop = Shop::playing(script).await;
+    for _ in 0..30 {
+        assert_eq!(shop.cause("p-9").await, Cause::Unknown(Unknown::Unreadable));
+    }
+    assert!(shop.read("p-1").await.is_ok());
+    assert_eq!(shop.adapter.breaker().snapshot().window.failures, 1);
+}
+
+#[tokio::test]
+async fn many_products_without_a_price_are_an_illness_of_the_catalog() {
+    let bad = || Answer::json(r#"{"name":"n"}"#);
+    let shop = Shop::playing(std::iter::repeat_with(bad).take(20)).await;
+    for product in 0..20 {
+        shop.cause(&format!("p-{product}")).await;
+    }
+    assert_eq!(shop.cause("p-1").await, Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)));
+}
+
+#[tokio::test]
 async fn an_open_breaker_sends_nothing() {
     let script = [product("p-1", 100), Answer::Status(500)];
     let shop = Shop::with(StubPartner::playing(script).await, |config| {

@@ -1,8 +1,10 @@
 //! What the binary can be asked to do.
 
+use super::descriptors;
 use super::service::{self, Listeners};
 use super::simulated;
 use crate::adapters::inbound::api;
+use crate::adapters::inbound::http_kit::connections::ConnectionLimits;
 use crate::adapters::outbound::storage;
 use crate::config::{self, Config, Problem, Problems};
 use crate::sandbox::Sandbox;
@@ -84,11 +86,12 @@ fn refuse(problems: &Problems) -> anyhow::Result<ExitCode> {
 /// Serves until it is told to stop, with the simulated partners if there are any.
 fn serve(
     runtime: &Runtime,
-    config: Config,
+    mut config: Config,
     warnings: &[Problem],
     sandbox: Option<&Sandbox>,
 ) -> anyhow::Result<ExitCode> {
     let telemetry = Telemetry::start(&config.service.telemetry)?;
+    make_room(&mut config.service.limits.connections);
     for warning in warnings {
         tracing::warn!(%warning, "configuration");
     }
@@ -105,6 +108,19 @@ fn serve(
     });
     telemetry.stop();
     outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// More connections than descriptors would end in an accept that fails.
+fn make_room(connections: &mut ConnectionLimits) {
+    let Some(room) = descriptors::raise().filter(|room| *room < connections.max) else { return };
+    let wanted = connections.max;
+    tracing::warn!(
+        wanted,
+        room,
+        "MAX_CONNECTIONS is cut: the hard limit of file descriptors is low"
+    );
+    connections.max = room;
+    connections.per_address = (connections.per_address * room / wanted).max(1);
 }
 
 fn serve_sandbox() -> anyhow::Result<ExitCode> {

@@ -2,6 +2,7 @@
 //! be asked to do, `service` builds and runs, `shutdown` ends.
 
 mod commands;
+mod descriptors;
 mod guarded;
 mod partners;
 mod service;

@@ -3,22 +3,24 @@
 use super::partners::{self, Partners};
 use super::shutdown::{GracefulShutdown, Signals};
 use crate::adapters::inbound::admin::{self, AdminState, Exposition};
+use crate::adapters::inbound::api;
 use crate::adapters::inbound::api::auth::Auth;
 use crate::adapters::inbound::api::quota::Quotas;
 use crate::adapters::inbound::api::{
     ApiHousekeeping, App, ReturnUrls, Services, Settings, UseCases,
 };
+use crate::adapters::inbound::http_kit::connections::{ConnectionLimits, HttpServer};
 use crate::adapters::inbound::http_kit::health::Readiness;
 use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
+use crate::adapters::inbound::http_kit::origin::OriginRule;
 use crate::adapters::inbound::worker::{Housekeeping, Worker};
-use crate::adapters::inbound::{api, http_kit};
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::metrics::{
     BuildInfo, CONTENT_TYPE, MeteredStore, Metrics, OPENMETRICS,
 };
 use crate::adapters::observe::storage_upkeep::Retention;
 use crate::adapters::observe::systems::SystemHealth;
-use crate::adapters::observe::traffic::Traffic;
+use crate::adapters::observe::traffic::{Traffic, Uncounted};
 use crate::adapters::outbound::health::{HealthProbe, ProbeConfig};
 use crate::adapters::outbound::process::{SystemEntropy, WallClock};
 use crate::adapters::outbound::storage::{self, Store};
@@ -41,6 +43,7 @@ use crate::core::use_cases::refund_order::RefundOrder;
 use crate::core::use_cases::show_order::ShowOrder;
 use crate::core::use_cases::show_product::ShowProduct;
 use anyhow::Context;
+use axum::Router;
 use secrecy::ExposeSecret;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -92,11 +95,17 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
     let Listeners { http: http_listener, admin: admin_listener } = listeners;
     let (quit_http, quit_admin) = (CancellationToken::new(), CancellationToken::new());
     let patience = parts.config.service.shutdown.timeout;
-    let serve = |listener, router, quit: &CancellationToken| {
-        tokio::spawn(http_kit::serve::serve(listener, router, quit.clone(), patience))
+    let http = HttpServer {
+        router: api::router(&app),
+        limits: parts.config.service.limits.connections,
+        lifecycle: Arc::clone(&parts.lifecycle),
+        traffic: traffic(&parts),
+        end: quit_http.clone(),
+        patience,
     };
-    let http = serve(http_listener, api::router(&app), &quit_http);
-    let admin = serve(admin_listener, admin::router(&admin_state), &quit_admin);
+    let admin = admin_server(&parts, admin::router(&admin_state), quit_admin.clone());
+    let http = tokio::spawn(http.serve(http_listener));
+    let admin = tokio::spawn(admin.serve(admin_listener));
     let worker = tokio::spawn(worker(&parts).run());
     let housekeeping = tokio::spawn(housekeeping(&parts).run());
     let api_housekeeping = tokio::spawn(ApiHousekeeping { app, stop: parts.stop.clone() }.run());
@@ -115,6 +124,31 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
     quit_admin.cancel();
     admin.abort();
     Ok(())
+}
+
+/// With tokens no page of a foreign site has a right to lend.
+fn origin_rule(config: &Config) -> OriginRule {
+    match (&config.service.tokens, config.service.http_addr.ip().is_loopback()) {
+        (Some(_), _) => OriginRule::Any,
+        (None, true) => OriginRule::Loopback,
+        (None, false) => OriginRule::SameOrigin,
+    }
+}
+
+/// Operators are few, look on until the process ends, and are not counted among the clients.
+fn admin_server(parts: &Parts, router: Router, end: CancellationToken) -> HttpServer {
+    HttpServer {
+        router,
+        limits: ConnectionLimits {
+            max: 256,
+            per_address: 256,
+            ..parts.config.service.limits.connections
+        },
+        lifecycle: Arc::default(),
+        traffic: Arc::new(Uncounted),
+        end,
+        patience: parts.config.service.shutdown.timeout,
+    }
 }
 
 async fn build(config: Config) -> anyhow::Result<Parts> {
@@ -199,7 +233,8 @@ fn app(parts: &Parts) -> Arc<App> {
     let settings = Settings {
         request_timeout: limits.request_timeout,
         max_inflight_requests: limits.max_inflight_requests,
-        max_body_bytes: limits.max_body_bytes,
+        body: limits.body,
+        origin: origin_rule(&parts.config),
         return_urls: ReturnUrls {
             hosts: parts.config.return_urls.hosts.clone(),
             loopback_http: parts.config.return_urls.loopback_http,

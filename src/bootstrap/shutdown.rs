@@ -12,24 +12,28 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// SIGTERM and SIGINT.
-pub struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
+/// SIGTERM, SIGINT, and those of a closed terminal: all of them end the process in order.
+pub struct Signals([Signal; 4]);
 
 impl Signals {
     /// # Errors
     /// The operating system does not let us listen.
     pub fn listen() -> std::io::Result<Self> {
-        let terminate = signal(SignalKind::terminate())?;
-        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self([
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::hangup())?,
+            signal(SignalKind::quit())?,
+        ]))
     }
 
     pub async fn next(&mut self) {
+        let [terminate, interrupt, hangup, quit] = &mut self.0;
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+            _ = quit.recv() => {}
         }
     }
 }

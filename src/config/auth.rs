@@ -55,7 +55,12 @@ fn keys(env: &mut Environment, vars: &AuthVars) -> Option<KeySource> {
     let pem = vars.jwt_public_key_file.as_deref();
     let jwks = vars.jwks_file.as_deref();
     if secret.is_some_and(|secret| secret.expose_secret().len() < SECRET_BYTES) {
-        env.warn(SECRET, "at least 32 bytes: a shorter one can be guessed");
+        let expected = "at least 32 bytes: a shorter one can be guessed";
+        if env.is_sandbox() {
+            env.warn(SECRET, expected);
+        } else {
+            env.refuse(SECRET, expected);
+        }
     }
     let sources = [
         secret.map(|secret| (SECRET, "a secret", KeySource::secret(secret))),

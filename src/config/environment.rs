@@ -3,7 +3,7 @@
 
 use super::problem::{Problem, Problems};
 use super::rows::{Default, Row, Shown};
-use super::secret::{mask, printable, read_secret};
+use super::secret::{mask, printable, read_secret, unfit};
 use super::typos::{Names, Unknown};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,8 @@ pub(super) struct Environment {
     fallback: BTreeMap<String, String>,
     rows: BTreeMap<String, Shown>,
     prefixes: BTreeSet<String>,
+    /// Nobody is kept out, so placeholders do.
+    sandbox: bool,
     /// Why the group that is being read must be set.
     because: Option<String>,
     effective: Vec<(String, String)>,
@@ -54,11 +56,21 @@ impl Environment {
             fallback: fallback.into_iter().collect(),
             rows: BTreeMap::new(),
             prefixes: BTreeSet::new(),
+            sandbox: false,
             because: None,
             effective: vec![],
             problems: vec![],
             warnings: vec![],
         }
+    }
+
+    /// For the sandbox, where nothing is at stake.
+    pub(super) fn in_sandbox(self) -> Self {
+        Self { sandbox: true, ..self }
+    }
+
+    pub(super) const fn is_sandbox(&self) -> bool {
+        self.sandbox
     }
 
     /// Reads one group of variables. `envy` stops at the first fault, so each value is tried alone
@@ -84,6 +96,11 @@ impl Environment {
             self.effective.push((name.clone(), shown));
             let missing = given.is_none() && matches!(row.default, Default::Required(_));
             let Some(value) = given.or_else(|| missing.then(String::new)) else { continue };
+            let unfit = unfit(&value, self.sandbox).filter(|_| !missing);
+            if let Some(expected) = unfit.filter(|_| row.shown != Shown::Plainly) {
+                self.refuse(&name, expected);
+                continue;
+            }
             let mut tried = accepted.clone();
             tried.insert(name.clone(), value);
             match envy::prefixed(prefix).from_iter::<_, T>(tried.clone()) {

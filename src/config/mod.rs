@@ -103,7 +103,7 @@ impl Config {
         let port = given("HTTP_ADDR").and_then(|(_, address)| address.to_str()?.rsplit(':').next());
         let return_url = format!("http://localhost:{}/docs", port.unwrap_or("8080"));
         let fallback = [("PAYMENT_RETURN_URL".to_owned(), return_url)].into_iter().chain(partners);
-        Self::assemble(Environment::new(variables, fallback), true)
+        Self::assemble(Environment::new(variables, fallback).in_sandbox(), true)
     }
 
     fn assemble(mut env: Environment, sandbox: bool) -> Result<(Self, Vec<Problem>), Problems> {

@@ -123,6 +123,7 @@ pub(super) fn of_system(system: System, own: &[(&str, &'static str)]) -> Vec<Row
 pub(super) const CATALOG: &[Row] = &[
     row("CACHE_CAPACITY", "100000"),
     row("CACHE_TTL", "30s"),
+    row("STALE_AFTER", "300ms"),
     row("MAX_STALE", "24h"),
     row("MAX_PRICE_AGE", "10m"),
 ];
@@ -179,6 +180,11 @@ pub(super) const SERVICE: &[Row] = &[
     row("REQUEST_TIMEOUT", "20s"),
     row("MAX_INFLIGHT_REQUESTS", "1024"),
     row("MAX_BODY_BYTES", "65536"),
+    row("BODY_TIMEOUT", "5s"),
+    row("MAX_CONNECTIONS", "10000"),
+    row("MAX_CONNECTIONS_PER_ADDRESS", "0"),
+    row("IDLE_TIMEOUT", "30s"),
+    row("WRITE_TIMEOUT", "30s"),
     row("RATE_LIMIT_PER_SECOND", "0"),
     row("RATE_LIMIT_BURST", "0"),
     row("READINESS_EXTERNAL", "report"),

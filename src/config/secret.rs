@@ -14,8 +14,22 @@ pub(super) fn read_secret(path: &str) -> Result<String, String> {
     file.take(LONGEST_SECRET_BYTES)
         .read_to_string(&mut text)
         .map_err(|error| error.kind().to_string())?;
-    let secret = text.trim_end_matches(['\r', '\n']);
+    let secret = text.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']);
     if secret.is_empty() { Err("it is empty".into()) } else { Ok(secret.to_owned()) }
+}
+
+/// What stands in examples and templates until somebody puts a secret there.
+const PLACEHOLDERS: [&str; 4] = ["change-me", "change_me", "changeme", "placeholder"];
+
+/// Why a value is no secret at all: of separators alone it would switch a check off in silence, and a
+/// placeholder is known to everybody. The sandbox keeps nobody out.
+pub(super) fn unfit(value: &str, sandbox: bool) -> Option<&'static str> {
+    if value.chars().all(|c| c == ',' || c.is_whitespace()) {
+        return Some("a secret: this is empty but for commas and blanks");
+    }
+    let lower = value.to_lowercase();
+    let placeholder = PLACEHOLDERS.iter().any(|word| lower.contains(word));
+    (placeholder && !sandbox).then_some("a secret of your own: this is a placeholder")
 }
 
 pub(super) fn mask(value: &str, shown: Shown) -> String {

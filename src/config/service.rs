@@ -7,6 +7,8 @@ use super::vars::{LogFormat, ReadinessExternal, ServiceVars};
 use super::words::{NamedTokens, Token};
 use crate::adapters::inbound::api::auth::TokensConfig;
 use crate::adapters::inbound::api::quota::QuotaConfig;
+use crate::adapters::inbound::http_kit::connections::ConnectionLimits;
+use crate::adapters::inbound::http_kit::incoming::BodyLimits;
 use crate::adapters::outbound::remote_cache::CacheUrl;
 use crate::core::domain::ids::InstanceId;
 use secrecy::SecretString;
@@ -49,7 +51,8 @@ pub struct DatabaseConfig {
 pub struct LimitsConfig {
     pub request_timeout: Duration,
     pub max_inflight_requests: usize,
-    pub max_body_bytes: usize,
+    pub body: BodyLimits,
+    pub connections: ConnectionLimits,
     /// Of one client; `None` without `RATE_LIMIT_PER_SECOND`.
     pub quota: Option<QuotaConfig>,
 }
@@ -79,6 +82,7 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
     env.foreign("OTEL_");
     check_doors(env, &vars);
     let quota = quota(env, &vars);
+    let connections = connections(env, &vars);
     let instance_id = vars.instance_id.map_or_else(host_name, |label| label.0);
     env.found_out("INSTANCE_ID", instance_id.as_str());
     let format = vars.log_format.map_or_else(|| format_for_stderr(env), |format| format.0);
@@ -98,7 +102,11 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
         limits: LimitsConfig {
             request_timeout: vars.request_timeout.0,
             max_inflight_requests: size(vars.max_inflight_requests.0),
-            max_body_bytes: size(vars.max_body_bytes.0),
+            body: BodyLimits {
+                max_bytes: size(vars.max_body_bytes.0),
+                timeout: vars.body_timeout.0,
+            },
+            connections,
             quota,
         },
         readiness_external: vars.readiness_external.0,
@@ -142,6 +150,24 @@ fn quota(env: &mut Environment, vars: &ServiceVars) -> Option<QuotaConfig> {
     let burst = NonZeroU32::new(burst).unwrap_or(per_second);
     env.found_out("RATE_LIMIT_BURST", burst.to_string());
     Some(QuotaConfig { per_second, burst })
+}
+
+/// An address's share of 0 is a quarter.
+fn connections(env: &mut Environment, vars: &ServiceVars) -> ConnectionLimits {
+    let max = size(vars.max_connections.0);
+    let per_address = match vars.max_connections_per_address.0 {
+        0 => max.div_ceil(4),
+        own => size(own).min(max),
+    };
+    env.found_out("MAX_CONNECTIONS_PER_ADDRESS", per_address.to_string());
+    if vars.body_timeout.0 >= vars.request_timeout.0 {
+        env.warn(
+            "BODY_TIMEOUT",
+            "less than REQUEST_TIMEOUT: a body that does not come is 408 then",
+        );
+    }
+    let (idle, write) = (vars.idle_timeout.0, vars.write_timeout.0);
+    ConnectionLimits { max, per_address, idle, write }
 }
 
 fn format_for_stderr(env: &mut Environment) -> LogFormat {

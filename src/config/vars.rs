@@ -58,6 +58,7 @@ pub(super) struct SystemVars {
 pub(super) struct CatalogVars {
     pub(super) cache_capacity: Whole<1, 10_000_000>,
     pub(super) cache_ttl: Span<0, { DAY }>,
+    pub(super) stale_after: Span<0, { MINUTE }>,
     pub(super) max_stale: Span<0, { 7 * DAY }>,
     pub(super) max_price_age: Span<0, { DAY }>,
 }
@@ -129,6 +130,11 @@ pub(super) struct ServiceVars {
     pub(super) request_timeout: Span<{ SECOND }, { 5 * MINUTE }>,
     pub(super) max_inflight_requests: Whole<1, 1_000_000>,
     pub(super) max_body_bytes: Whole<1_024, 16_777_216>,
+    pub(super) body_timeout: Span<100, { 5 * MINUTE }>,
+    pub(super) max_connections: Whole<1, 1_000_000>,
+    pub(super) max_connections_per_address: Whole<0, 1_000_000>,
+    pub(super) idle_timeout: Span<{ SECOND }, { HOUR }>,
+    pub(super) write_timeout: Span<{ SECOND }, { HOUR }>,
     pub(super) rate_limit_per_second: Whole<0, 1_000_000>,
     pub(super) rate_limit_burst: Whole<0, 1_000_000>,
     pub(super) readiness_external: OneOf<ReadinessExternal>,

@@ -3,10 +3,12 @@
 
 mod last_value;
 mod line;
+mod log_queue;
 
 use crate::config::{LogFormat, TelemetryConfig};
 use last_value::LastValue;
 use line::{JsonLine, Members};
+use log_queue::LogQueue;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig};
@@ -29,6 +31,7 @@ const EXPORTED: &str =
 #[derive(Debug)]
 pub struct Telemetry {
     spans: Option<SdkTracerProvider>,
+    lines: LogQueue,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +40,8 @@ pub enum TelemetryError {
     Exporter(#[from] ExporterBuildError),
     #[error("the log filter is not valid")]
     Filter(#[from] tracing_subscriber::filter::ParseError),
+    #[error("the log has no thread to write it")]
+    Log(#[from] std::io::Error),
     #[error("telemetry was started before in this process")]
     Started(#[from] tracing_subscriber::util::TryInitError),
 }
@@ -48,17 +53,19 @@ impl Telemetry {
     /// A filter or a collector's address that cannot be used; a second start.
     pub fn start(config: &TelemetryConfig) -> Result<Self, TelemetryError> {
         let spans = provider(config)?;
-        subscriber(config, spans.as_ref(), std::io::stderr)?.try_init()?;
-        Ok(Self { spans })
+        let lines = LogQueue::start(std::io::stderr())?;
+        subscriber(config, spans.as_ref(), lines.clone())?.try_init()?;
+        Ok(Self { spans, lines })
     }
 
-    /// Sends the spans that still wait. Call it after the async runtime has ended.
+    /// Sends the spans that still wait, and the last lines. Call it after the async runtime has ended.
     pub fn stop(self) {
         if let Some(spans) = self.spans
             && let Err(error) = spans.shutdown()
         {
             tracing::warn!(%error, "the last spans were not exported");
         }
+        self.lines.flush();
     }
 }
 

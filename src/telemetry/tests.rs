@@ -89,7 +89,8 @@ fn spans_reach_the_collector() {
     tracing::subscriber::with_default(subscriber, || {
         tracing::info_span!("SberAdapter.Register", external.system = "sber").in_scope(|| {});
     });
-    Telemetry { spans }.stop();
+    let lines = LogQueue::start(std::io::sink()).unwrap();
+    Telemetry { spans, lines }.stop();
     let request = received.join().unwrap();
     for part in ["POST /v1/traces", "SberAdapter.Register", "external.system", "order-service"] {
         assert!(request.contains(part), "{part} is not in {request}");

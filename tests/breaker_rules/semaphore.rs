@@ -5,6 +5,7 @@ use futures_util::future::join_all;
 use order_service::adapters::resilience::breaker::{BreakerConfig, BreakerState, SlowAs};
 use order_service::adapters::resilience::clock::{ManualClock, MonotonicClock};
 use order_service::adapters::resilience::observer::BulkheadRejection;
+use order_service::adapters::resilience::outcome::Verdict;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::{BulkheadConfig, Concurrency, InvalidSetting};
 use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
@@ -105,7 +106,7 @@ async fn a_cancelled_wait_leaks_neither_place_nor_queue() {
 }
 
 fn hanging(slow_as: SlowAs) -> (Bench, Semaphore, ManualClock) {
-    let bench = bench(&BreakerConfig { slow_as, ..steady() });
+    let bench = bench(&BreakerConfig { slow_as, min_requests: 4, ..steady() });
     let clock = bench.clock.clone();
     let semaphore = Semaphore::new(
         System::Catalog,
@@ -140,6 +141,27 @@ async fn a_full_semaphore_of_hanging_calls_opens_the_breaker() {
         assert!(semaphore.acquire(later()).await.is_err());
         assert_eq!(breaker.state(), state, "half of them {hang:?} old, {slow_as:?}");
     }
+}
+
+/// Few calls say nothing, whether they end or hang: with one place, one caller could shut out all.
+#[tokio::test(start_paused = true)]
+async fn fewer_hanging_calls_than_the_minimum_open_nothing() {
+    let bench = bench(&BreakerConfig { slow_as: SlowAs::Failure, min_requests: 5, ..steady() });
+    let clock = MonotonicClock::from(&bench.clock);
+    let semaphore = Semaphore::new(System::Catalog, &config(4, 0), clock, bench.observer.clone());
+    let breaker = Arc::new(bench.breaker);
+    let semaphore = semaphore.expect("valid").reporting_to(Arc::clone(&breaker));
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        held.push(semaphore.acquire(later()).await.expect("free"));
+    }
+    bench.clock.advance(Duration::from_secs(60));
+    assert!(semaphore.acquire(later()).await.is_err());
+    assert_eq!(breaker.state(), BreakerState::Closed);
+    // A failure that the window holds is one call more.
+    breaker.try_acquire().unwrap().record(Verdict::Failing, Duration::ZERO);
+    assert!(semaphore.acquire(later()).await.is_err());
+    assert_eq!(breaker.state(), BreakerState::Open);
 }
 
 /// Rounds of as many calls as find a permit, each of which ends like this after so long.

@@ -196,7 +196,7 @@ fn looking_changes_nothing() {
     bench.break_down_and_wait();
     for _ in 0..1_000 {
         let seen = bench.breaker.snapshot();
-        assert_eq!((seen.state, seen.probe_due), (BreakerState::Open, true));
+        assert_eq!((seen.state, seen.probe_due), (BreakerState::HalfOpen, true));
         assert_eq!(bench.breaker.check(), Ok(()));
         assert_eq!(bench.breaker.retry_after(), None);
         assert_eq!(bench.breaker.capacity(10).calls, 1);

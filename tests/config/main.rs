@@ -125,7 +125,11 @@ fn one_variable_changes_one_thing() {
 fn what_an_operator_may_choose_is_taken() {
     for changes in [
         &[("HTTP_ADDR", "0.0.0.0:8080"), ("AUTH_MODE", "none")][..],
-        &[("HTTP_ADDR", "0.0.0.0:8080"), ("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "s3cret")],
+        &[
+            ("HTTP_ADDR", "0.0.0.0:8080"),
+            ("AUTH_MODE", "jwt"),
+            ("AUTH_JWT_SECRET", "s3cret of thirty-two bytes or more"),
+        ],
         &[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/es384.pem")],
         &[("AUTH_MODE", "jwt"), ("AUTH_JWKS_FILE", "tests/tokens/jwks.json")],
         &[("ADMIN_ADDR", "0.0.0.0:8081"), ("ADMIN_TOKEN", "letmein")],
@@ -207,10 +211,9 @@ fn doubtful_choices_are_warned_of_and_taken() {
         let (_, warnings) = read(&[(name, value)]).unwrap();
         assert!(warnings.iter().any(|w| w.variable == name), "{name}={value}: {warnings:?}");
     }
-    let (_, warnings) = read(&[("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "short")]).unwrap();
-    for name in ["AUTH_JWT_SECRET", "AUTH_JWT_AUDIENCE"] {
-        assert!(warnings.iter().any(|w| w.variable == name), "{name}: {warnings:?}");
-    }
+    let secret = "a secret that is 32 bytes or more";
+    let (_, warnings) = read(&[("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", secret)]).unwrap();
+    assert!(warnings.iter().any(|w| w.variable == "AUTH_JWT_AUDIENCE"), "{warnings:?}");
 }
 
 #[test]
@@ -297,10 +300,20 @@ fn env_file(name: &str) -> Vec<(OsString, OsString)> {
 #[test]
 fn every_file_of_the_config_folder_starts() {
     let on_postgres = [env_file("sandbox"), env_file("postgres")].concat();
-    for variables in [env_file("sandbox"), on_postgres, env_file("production.example")] {
+    let filled_in = env_file("production.example").into_iter().map(|(name, value)| {
+        let value = value.into_string().expect("UTF-8").replace("change-me", "our-own");
+        (name, value.into())
+    });
+    for variables in [env_file("sandbox"), on_postgres, filled_in.collect()] {
         let (_, warnings) = Config::read(variables).unwrap_or_else(|problems| panic!("{problems}"));
         assert_eq!(warnings, []);
     }
+}
+
+#[test]
+fn the_example_stops_the_start_until_it_is_filled_in() {
+    let problems = Config::read(env_file("production.example")).expect_err("placeholders").0;
+    assert!(problems.iter().any(|problem| problem.variable == "ADMIN_TOKEN"), "{problems:?}");
 }
 
 #[test]

@@ -91,8 +91,8 @@ const REFUSED: &[Refused<'_>] = &[
     // tokens
     (&[("AUTH_MODE", "basic")], "AUTH_MODE", "none, jwt"),
     (&[("AUTH_MODE", "jwt")], "AUTH_JWT_SECRET", "AUTH_JWKS_FILE"),
-    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "s"), ("AUTH_JWKS_FILE", "tests/tokens/jwks.json")], "AUTH_JWKS_FILE", "beside AUTH_JWT_SECRET"),
-    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "s"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/rs256.pem")], "AUTH_JWT_PUBLIC_KEY_FILE", "beside AUTH_JWT_SECRET"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "of thirty-two bytes and some more"), ("AUTH_JWKS_FILE", "tests/tokens/jwks.json")], "AUTH_JWKS_FILE", "beside AUTH_JWT_SECRET"),
+    (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "of thirty-two bytes and some more"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/rs256.pem")], "AUTH_JWT_PUBLIC_KEY_FILE", "beside AUTH_JWT_SECRET"),
     (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "tests/tokens/rs256.pem"), ("AUTH_JWKS_FILE", "tests/tokens/jwks.json")], "AUTH_JWKS_FILE", "beside AUTH_JWT_PUBLIC_KEY_FILE"),
     (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "no/such/file.pem")], "AUTH_JWT_PUBLIC_KEY_FILE", "cannot be read"),
     (&[("AUTH_MODE", "jwt"), ("AUTH_JWT_PUBLIC_KEY_FILE", "Cargo.toml")], "AUTH_JWT_PUBLIC_KEY_FILE", "PEM"),

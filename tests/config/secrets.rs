@@ -64,3 +64,30 @@ fn no_secret_is_ever_shown() {
     let shown = format!("{problems} {problems:?}");
     assert!(!shown.contains("s3cret"), "{shown}");
 }
+
+#[test]
+fn what_is_empty_once_parsed_is_no_secret() {
+    for name in ["SBER_CALLBACK_SECRET", "ODNAKASSA_WEBHOOK_SECRET", "SBER_PASSWORD"] {
+        for empty in [" ", ",", " , ,"] {
+            let found = problems(&[(name, empty)]);
+            assert_eq!(found[0].variable, name, "{empty:?}");
+        }
+    }
+}
+
+#[test]
+fn a_placeholder_keeps_nobody_out() {
+    for name in ["ADMIN_TOKEN", "ODNAKASSA_API_KEY", "SBER_CALLBACK_SECRET"] {
+        let found = problems(&[(name, "CHANGE-ME-please")]);
+        assert_eq!(found[0].variable, name);
+        assert!(found[0].expected.contains("placeholder"), "{}", found[0].expected);
+    }
+    let url = "postgres://orders:change-me@db/orders";
+    assert_eq!(problems(&[("DATABASE_URL", url)])[0].variable, "DATABASE_URL");
+}
+
+#[test]
+fn a_key_that_can_be_guessed_is_refused() {
+    let short = [("AUTH_MODE", "jwt"), ("AUTH_JWT_SECRET", "short")];
+    assert_eq!(problems(&short)[0].variable, "AUTH_JWT_SECRET");
+}

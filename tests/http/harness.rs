@@ -12,7 +12,9 @@ use order_service::adapters::inbound::api::auth::Auth;
 use order_service::adapters::inbound::api::quota::{QuotaConfig, Quotas};
 use order_service::adapters::inbound::api::{self, App, ReturnUrls, Services, Settings, UseCases};
 use order_service::adapters::inbound::http_kit::health::Readiness;
+use order_service::adapters::inbound::http_kit::incoming::BodyLimits;
 use order_service::adapters::inbound::http_kit::lifecycle::Lifecycle;
+use order_service::adapters::inbound::http_kit::origin::OriginRule;
 use order_service::adapters::observe::adapter_events::Untold;
 use order_service::core::domain::ids::{InstanceId, OrderId};
 use order_service::core::domain::order::OrderStatus;
@@ -72,13 +74,20 @@ pub struct Options {
     pub queueing: bool,
     pub strict: bool,
     pub max_inflight: usize,
+    pub body_timeout: Duration,
     /// Requests of one client: in a second, and at once. 0: any number.
     pub quota: [u32; 2],
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { queueing: true, strict: false, max_inflight: 64, quota: [0, 0] }
+        Self {
+            queueing: true,
+            strict: false,
+            max_inflight: 64,
+            body_timeout: Duration::from_secs(5),
+            quota: [0, 0],
+        }
     }
 }
 
@@ -367,7 +376,8 @@ fn settings(options: Options) -> Settings {
     Settings {
         request_timeout: Duration::from_secs(20),
         max_inflight_requests: options.max_inflight,
-        max_body_bytes: 4_096,
+        body: BodyLimits { max_bytes: 4_096, timeout: options.body_timeout },
+        origin: OriginRule::Loopback,
         return_urls: ReturnUrls { hosts: vec!["shop.example".to_owned()], loopback_http: false },
     }
 }

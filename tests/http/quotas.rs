@@ -10,7 +10,13 @@ use std::time::Duration;
 use tokio::time::advance;
 
 /// Two at once, and then one a second.
-const SPARSE: Options = Options { queueing: true, strict: false, max_inflight: 64, quota: [1, 2] };
+const SPARSE: Options = Options {
+    queueing: true,
+    strict: false,
+    max_inflight: 64,
+    body_timeout: Duration::from_secs(5),
+    quota: [1, 2],
+};
 
 async fn from(harness: &Harness, peer: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
     let mut request = request("GET", path, headers, None);

@@ -59,6 +59,9 @@ async fn recommendations_are_hints_or_an_honest_nothing() {
     *harness.recommender.down.lock().unwrap() = Some(Cause::Unknown(Unknown::TimedOut));
     let reply = harness.get(path).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (503, "recommendations_unavailable"));
+    // And no service covers up that it asks wrongly.
+    *harness.recommender.down.lock().unwrap() = Some(Cause::NotExecuted(NotExecuted::Misdirected));
+    assert_eq!(harness.get(path).await.status, 503);
     let reply = harness.get("/v1/customers/%2E/recommendations").await;
     assert_eq!((reply.status.as_u16(), reply.pointers()), (400, vec!["/id"]));
 }

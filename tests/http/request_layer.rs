@@ -112,3 +112,17 @@ async fn every_request_is_counted_once_under_its_route() {
     );
     assert_eq!(harness.traffic.began.load(Ordering::Relaxed), 4);
 }
+
+#[tokio::test]
+async fn a_page_of_another_site_changes_nothing_and_a_foreign_name_shows_nothing() {
+    let harness = Harness::open();
+    let id = harness.order().await;
+    let cancel = format!("/v1/orders/{id}/cancel");
+    let host = ("host", "localhost:8080");
+    let reply = harness.act(&cancel, &[host, ("origin", "https://evil.example")]).await;
+    assert_eq!((reply.status.as_u16(), reply.code()), (403, "forbidden"));
+    let rebound = harness.get_with("/v1/orders", &[("host", "evil.example:8080")]).await;
+    assert_eq!(rebound.status, 403);
+    let own = [host, ("origin", "http://localhost:8080")];
+    assert_eq!(harness.act(&cancel, &own).await.status, 200);
+}

@@ -81,11 +81,13 @@ async fn a_forged_callback_is_a_401_and_nonsense_a_400() {
     let harness = Harness::open();
     for provider in Provider::ALL {
         let webhook = format!("/v1/webhooks/{provider}");
-        let reply = harness.act(&format!("{webhook}?forged"), &[]).await;
+        let header = provider.profile().webhook.signature.unwrap_or("x-nothing");
+        let signed = [(header, "t=1,v1=ab")];
+        let reply = harness.act(&format!("{webhook}?forged"), &signed).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (401, "signature_invalid"));
-        let reply = harness.act(&format!("{webhook}?nonsense"), &[]).await;
+        let reply = harness.act(&format!("{webhook}?nonsense"), &signed).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"));
-        let large = request("POST", &webhook, &[], Some(&"x".repeat(5_000).into()));
+        let large = request("POST", &webhook, &signed, Some(&"x".repeat(5_000).into()));
         assert_eq!(harness.send(large).await.status, 413);
     }
 }

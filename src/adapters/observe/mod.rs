@@ -3,6 +3,7 @@
 //! about an order.
 
 pub mod adapter_events;
+pub mod log_throttle;
 pub mod metrics;
 pub mod spans;
 pub mod storage_upkeep;

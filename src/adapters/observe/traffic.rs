@@ -15,6 +15,49 @@ pub trait Traffic: Send + Sync + fmt::Debug {
 
     /// What a readiness check just found.
     fn checked(&self, check: &'static str, ready: bool);
+
+    fn connection(&self, event: ConnectionEvent);
+}
+
+/// What became of a client's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionEvent {
+    Opened,
+    /// Follows each `Opened`.
+    Closed,
+    Refused(RefusedConnection),
+    TimedOut(TimedOutConnection),
+}
+
+/// Why somebody was not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RefusedConnection {
+    /// `MAX_CONNECTIONS` are open.
+    Limit,
+    /// `MAX_CONNECTIONS_PER_ADDRESS` of its address are.
+    Address,
+    /// The system gives no more descriptors.
+    Descriptors,
+}
+
+/// What a client was waited for in vain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimedOutConnection {
+    /// A request, for `IDLE_TIMEOUT`.
+    Idle,
+    /// That it reads its reply, for `WRITE_TIMEOUT`.
+    Write,
+}
+
+impl RefusedConnection {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Address => "address",
+            Self::Descriptors => "descriptors",
+        }
+    }
 }
 
 /// A request and how it was answered.
@@ -53,4 +96,5 @@ impl Traffic for Uncounted {
     fn ended(&self, _: &ServedRequest<'_>) {}
     fn shed(&self, _: ShedReason) {}
     fn checked(&self, _: &'static str, _: bool) {}
+    fn connection(&self, _: ConnectionEvent) {}
 }

@@ -2,7 +2,7 @@
 //! until a person looks. Every occurrence is counted; the log hears one a minute.
 
 use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
-use crate::adapters::outbound::log_throttle::LogThrottle;
+use crate::adapters::observe::log_throttle::LogThrottle;
 use crate::core::domain::unavailable::System;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +25,8 @@ impl ConfigAlarm {
     /// `sign` is a word of our own for what the partner said, never its text.
     pub fn raise(&self, sign: &str) {
         self.events.tell(&AdapterEvent::Misconfigured { system: self.system });
-        if self.log.may_log(()) {
-            tracing::error!(system = %self.system, sign, "provider misconfigured");
+        if let Some(left_out) = self.log.may_log(()) {
+            tracing::error!(system = %self.system, sign, left_out, "provider misconfigured");
         }
     }
 }

@@ -3,7 +3,6 @@
 pub mod alarm;
 pub mod health;
 pub mod http_client;
-pub mod log_throttle;
 pub mod payment_failure;
 pub mod payment_page;
 pub mod process;

@@ -37,6 +37,7 @@ pub mod retry;
 pub mod guards;
 
 pub mod outcome;
+pub mod wrong_answers;
 
 pub mod clock;
 pub mod observer;

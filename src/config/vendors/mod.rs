@@ -120,6 +120,7 @@ pub(super) fn catalog(
             max_stale: vars.max_stale.0,
         },
         shared: shared.map(RemoteCacheConfig::new),
+        stale_after: vars.stale_after.0,
     };
     (config, vars.max_price_age.0, system.health)
 }

@@ -2,7 +2,7 @@
 //! a shop without recommendations is better than a shop that waits for them.
 
 use crate::core::domain::ids::CustomerId;
-use crate::core::domain::unavailable::{Cause, System};
+use crate::core::domain::unavailable::{Cause, NotExecuted, System};
 use crate::core::engine::narrate;
 use crate::core::ports::call::Call;
 use crate::core::ports::events::{Event, Events, FallbackKind};
@@ -27,7 +27,7 @@ pub struct Recommended {
 
 impl Recommend {
     /// # Errors
-    /// Only with `only_not_executed`: the system was reached and failed.
+    /// The system refused our request; with `only_not_executed` also: it was reached and failed.
     #[tracing::instrument(name = "Recommend", skip_all, fields(fallback.kind))]
     pub async fn run(
         &self,
@@ -39,7 +39,9 @@ impl Recommend {
             Err(unavailable) => unavailable,
         };
         let cause = unavailable.0.cause;
-        if self.only_not_executed && matches!(cause, Cause::Unknown(_)) {
+        // A refusal of our own request passes with no time: an empty list would hide it.
+        let ours = cause == NotExecuted::Misdirected.into();
+        if ours || (self.only_not_executed && matches!(cause, Cause::Unknown(_))) {
             return Err(unavailable);
         }
         let (system, kind) = (System::Recommendations, FallbackKind::Default);

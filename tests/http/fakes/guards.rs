@@ -1,7 +1,9 @@
 //! FakeGuards that only show themselves, and a record of the requests that came in.
 
 use order_service::adapters::observe::systems::{SystemControl, SystemView};
-use order_service::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
+use order_service::adapters::observe::traffic::{
+    ConnectionEvent, ServedRequest, ShedReason, Traffic,
+};
 use order_service::adapters::resilience::breaker::{
     BreakerMode, BreakerSnapshot, BreakerState, Tally,
 };
@@ -76,6 +78,7 @@ pub struct RecordingTraffic {
     pub began: AtomicU64,
     pub shed: Mutex<Vec<ShedReason>>,
     pub checked: Mutex<Vec<(&'static str, bool)>>,
+    pub connections: Mutex<Vec<ConnectionEvent>>,
 }
 
 impl Traffic for RecordingTraffic {
@@ -95,5 +98,9 @@ impl Traffic for RecordingTraffic {
 
     fn checked(&self, check: &'static str, ready: bool) {
         self.checked.lock().unwrap().push((check, ready));
+    }
+
+    fn connection(&self, event: ConnectionEvent) {
+        self.connections.lock().unwrap().push(event);
     }
 }

@@ -18,9 +18,13 @@ pub use state::AdminState;
 
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::health::health_routes;
+use crate::adapters::inbound::http_kit::incoming::BodyLimits;
 use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
+use crate::adapters::inbound::http_kit::origin::OriginRule;
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::request_layer::{self, RequestLayer, RequestLimits};
+use crate::adapters::inbound::http_kit::request_layer::{
+    self, RequestLayer, RequestLimits, RouteRules,
+};
 use crate::adapters::observe::traffic::Uncounted;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -31,8 +35,16 @@ use token::{Operators, require_token};
 use tower_http::compression::CompressionLayer;
 
 /// An operator's request is short, and there are few at a time.
-const REQUEST_LIMITS: RequestLimits =
-    RequestLimits { timeout: Duration::from_secs(20), max_in_flight: 64, long_poll_route: None };
+fn request_limits(state: &AdminState) -> RequestLimits {
+    RequestLimits {
+        timeout: Duration::from_secs(20),
+        max_in_flight: 64,
+        body: BodyLimits { max_bytes: 65_536, timeout: Duration::from_secs(5) },
+        rules: RouteRules::default(),
+        // Without a token the listener is on loopback.
+        origin: if state.tokens.is_empty() { OriginRule::Loopback } else { OriginRule::Any },
+    }
+}
 
 /// Everything that the admin listener serves.
 pub fn router(state: &Arc<AdminState>) -> Router {
@@ -40,7 +52,7 @@ pub fn router(state: &Arc<AdminState>) -> Router {
     let lifecycle = Arc::new(Lifecycle::default());
     let entropy = Arc::clone(&state.entropy);
     let request_layer =
-        Arc::new(RequestLayer::new(Arc::new(Uncounted), entropy, lifecycle, REQUEST_LIMITS));
+        Arc::new(RequestLayer::new(Arc::new(Uncounted), entropy, lifecycle, request_limits(state)));
     let open = Router::new()
         .route("/metrics", get(metrics::scrape))
         .merge(console::routes())

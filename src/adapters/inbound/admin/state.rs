@@ -1,20 +1,15 @@
 //! What the operators' routes are served from.
 
 use crate::adapters::inbound::admin::exposition::RenderMetrics;
-use crate::adapters::inbound::http_kit::body::BodyLimit;
 use crate::adapters::inbound::http_kit::health::Readiness;
 use crate::adapters::observe::storage_upkeep::{AuditLog, OrderRecords};
 use crate::adapters::observe::systems::SystemControl;
 use crate::core::ports::clock::Entropy;
 use crate::core::use_cases::operate_tasks::OperateTasks;
-use axum::extract::FromRef;
 use secrecy::SecretString;
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
-
-/// An operator's request is small.
-const BODY_LIMIT: BodyLimit = BodyLimit(65_536);
 
 pub struct AdminState {
     pub systems: Vec<Arc<dyn SystemControl>>,
@@ -33,11 +28,5 @@ pub struct AdminState {
 impl fmt::Debug for AdminState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdminState").field("systems", &self.systems).finish_non_exhaustive()
-    }
-}
-
-impl FromRef<Arc<AdminState>> for BodyLimit {
-    fn from_ref(_: &Arc<AdminState>) -> Self {
-        BODY_LIMIT
     }
 }

@@ -38,7 +38,9 @@ pub use state::{App, Services, Settings, UseCases};
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::health::health_routes;
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::inbound::http_kit::request_layer::{self, RequestLayer, RequestLimits};
+use crate::adapters::inbound::http_kit::request_layer::{
+    self, RequestClass, RequestLayer, RequestLimits, RouteRules,
+};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
@@ -55,7 +57,9 @@ pub fn router(app: &Arc<App>) -> Router {
         RequestLimits {
             timeout: settings.request_timeout,
             max_in_flight: settings.max_inflight_requests,
-            long_poll_route: Some(tasks::ROUTE),
+            body: settings.body,
+            rules: RouteRules { class_of, first_look: webhooks::first_look },
+            origin: settings.origin,
         },
     ));
     Router::new()
@@ -75,6 +79,16 @@ pub fn router(app: &Arc<App>) -> Router {
         .fallback(async || Problem::new(Code::NotFound))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
         .layer(from_fn_with_state(request_layer, request_layer::apply))
+}
+
+fn class_of(route: &str) -> RequestClass {
+    if route == tasks::ROUTE {
+        RequestClass::LongPoll
+    } else if route.starts_with(webhooks::PREFIX) {
+        RequestClass::Callback
+    } else {
+        RequestClass::Ordinary
+    }
 }
 
 /// Large and always the same: the only replies that are worth compressing.

@@ -118,7 +118,7 @@ const GENERAL: &[Code] =
 const ASKED: &[Code] = &[Code::Unauthenticated, Code::Forbidden, Code::RateLimited];
 
 /// What can go wrong where a body is read.
-const BODY: &[Code] = &[Code::PayloadTooLarge, Code::UnsupportedMediaType];
+const BODY: &[Code] = &[Code::RequestTimeout, Code::PayloadTooLarge, Code::UnsupportedMediaType];
 
 const ORDER: &[Code] = &[Code::OrderNotFound, Code::StorageUnavailable];
 

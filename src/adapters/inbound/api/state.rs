@@ -3,8 +3,9 @@
 use crate::adapters::inbound::api::auth::Auth;
 use crate::adapters::inbound::api::quota::Quotas;
 use crate::adapters::inbound::api::return_url::ReturnUrls;
-use crate::adapters::inbound::http_kit::body::BodyLimit;
 use crate::adapters::inbound::http_kit::health::Readiness;
+use crate::adapters::inbound::http_kit::incoming::BodyLimits;
+use crate::adapters::inbound::http_kit::origin::OriginRule;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::traffic::Traffic;
@@ -18,7 +19,6 @@ use crate::core::use_cases::recommend::Recommend;
 use crate::core::use_cases::refund_order::RefundOrder;
 use crate::core::use_cases::show_order::ShowOrder;
 use crate::core::use_cases::show_product::ShowProduct;
-use axum::extract::FromRef;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
@@ -57,7 +57,8 @@ pub struct Services {
 pub struct Settings {
     pub request_timeout: Duration,
     pub max_inflight_requests: usize,
-    pub max_body_bytes: usize,
+    pub body: BodyLimits,
+    pub origin: OriginRule,
     pub return_urls: ReturnUrls,
 }
 
@@ -83,11 +84,5 @@ impl App {
     ) -> Result<T, Problem> {
         let run = self.services.detached.spawn(work.in_current_span());
         run.await.map_err(|_| Problem::internal("detached work panicked"))
-    }
-}
-
-impl FromRef<Arc<App>> for BodyLimit {
-    fn from_ref(app: &Arc<App>) -> Self {
-        Self(app.settings.max_body_bytes)
     }
 }

@@ -32,6 +32,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 pub const CODES: &[Code] = &[
     Code::SignatureInvalid,
     Code::NotFound,
+    Code::RequestTimeout,
     Code::PayloadTooLarge,
     Code::RateLimited,
     Code::StorageUnavailable,
@@ -49,6 +50,17 @@ pub fn routes() -> Router<Arc<App>> {
         let path = path(provider);
         router.route(&format!("{path}/"), methods.clone()).route(&path, methods)
     })
+}
+
+/// Who signs nothing is refused before its body is read: nobody knows who it is.
+pub fn first_look(path: &str, headers: &HeaderMap) -> Result<(), Problem> {
+    let provider = path.strip_prefix(PREFIX).map(|name| name.trim_end_matches('/'));
+    let provider = provider.and_then(Provider::parse);
+    let signature = provider.and_then(|provider| provider.profile().webhook.signature);
+    match signature {
+        Some(header) if !headers.contains_key(header) => Err(Problem::new(Code::SignatureInvalid)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn path(provider: Provider) -> String {

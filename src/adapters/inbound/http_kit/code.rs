@@ -90,6 +90,9 @@ codes! {
     OperationRefused "operation_refused" CONFLICT "Operation refused"
         "The task is not in a state for this."
         "Задача не в том состоянии, чтобы это сделать.";
+    RequestTimeout "request_timeout" REQUEST_TIMEOUT "Request timeout"
+        "The request's body did not come in time."
+        "Тело запроса не пришло вовремя.";
     PayloadTooLarge "payload_too_large" PAYLOAD_TOO_LARGE "Payload too large"
         "The request's body is larger than allowed."
         "Тело запроса больше допустимого.";
@@ -191,6 +194,7 @@ impl Code {
             | Self::OrderNotCancellable
             | Self::OrderNotRefundable
             | Self::OperationRefused
+            | Self::RequestTimeout
             | Self::PayloadTooLarge
             | Self::UnsupportedMediaType
             | Self::OrderInvalid

@@ -8,12 +8,17 @@ pub mod problem_body;
 
 pub mod body;
 pub mod cursor;
+pub mod incoming;
 pub mod json_pointer;
 pub mod params;
 pub mod prefer;
 pub mod reply;
 pub mod unique_json;
 pub mod violations;
+
+pub mod connections;
+pub mod origin;
+mod outgoing;
 
 pub mod health;
 pub mod lifecycle;
@@ -22,4 +27,3 @@ pub mod prepared_refusal;
 pub mod request_context;
 pub mod request_layer;
 mod request_meter;
-pub mod serve;

@@ -4,9 +4,12 @@
 //! future.
 
 use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::incoming::{BodyLimits, take_in};
 use crate::adapters::inbound::http_kit::lang::Lang;
 use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use crate::adapters::inbound::http_kit::limits::ConcurrencyLimit;
+use crate::adapters::inbound::http_kit::origin::{OriginRule, check_headers};
+use crate::adapters::inbound::http_kit::outgoing::Client;
 use crate::adapters::inbound::http_kit::prefer::MAX_WAIT;
 use crate::adapters::inbound::http_kit::prepared_refusal::PreparedRefusal;
 use crate::adapters::inbound::http_kit::problem::Problem;
@@ -17,16 +20,12 @@ use crate::adapters::inbound::http_kit::request_meter::{RequestMeter, method_lab
 use crate::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
 use crate::core::ports::clock::Entropy;
 use crate::core::ports::trace::TraceParent;
-use axum::body::Body;
+use axum::body::HttpBody;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use http::HeaderValue;
-use http::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
-};
+use http::HeaderMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +45,8 @@ pub struct RequestLayer {
     requests: ConcurrencyLimit,
     /// Long polls wait cheaply and long: with a limit of their own they keep nobody else outside.
     long_polls: ConcurrencyLimit,
+    /// Callbacks come without a token: with a limit of their own they keep no customer outside.
+    callbacks: ConcurrencyLimit,
     overloaded: PreparedRefusal,
 }
 
@@ -53,10 +54,38 @@ pub struct RequestLayer {
 pub struct RequestLimits {
     /// The longest that a request may take; a client may shorten it.
     pub timeout: Duration,
-    /// Requests at a time, and as many long polls.
+    /// Requests at a time, and as many of each further class.
     pub max_in_flight: usize,
-    /// The route whose requests wait for news, up to [`MAX_WAIT`] longer than others may take.
-    pub long_poll_route: Option<&'static str>,
+    pub body: BodyLimits,
+    pub rules: RouteRules,
+    pub origin: OriginRule,
+}
+
+/// What a listener knows of its routes that the layer must know before it serves them.
+#[derive(Debug, Clone, Copy)]
+pub struct RouteRules {
+    /// Of a route's template.
+    pub class_of: fn(&str) -> RequestClass,
+    /// A refusal before a body is read, of a path and the headers.
+    pub first_look: fn(&str, &HeaderMap) -> Result<(), Problem>,
+}
+
+/// Requests that share a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestClass {
+    Ordinary,
+    /// Waits for news, up to [`MAX_WAIT`] longer than others may take.
+    LongPoll,
+    /// What a payment system tells.
+    Callback,
+    /// Always answered.
+    Health,
+}
+
+impl Default for RouteRules {
+    fn default() -> Self {
+        Self { class_of: |_| RequestClass::Ordinary, first_look: |_, _| Ok(()) }
+    }
 }
 
 impl RequestLayer {
@@ -67,16 +96,9 @@ impl RequestLayer {
         limits: RequestLimits,
     ) -> Self {
         let limit = || ConcurrencyLimit::new(limits.max_in_flight);
+        let (requests, long_polls, callbacks) = (limit(), limit(), limit());
         let overloaded = PreparedRefusal::new(Code::Overloaded);
-        Self {
-            traffic,
-            entropy,
-            lifecycle,
-            limits,
-            requests: limit(),
-            long_polls: limit(),
-            overloaded,
-        }
+        Self { traffic, entropy, lifecycle, limits, requests, long_polls, callbacks, overloaded }
     }
 
     /// The answer to a request that finds every permit taken, before it costs anything: no span, no context,
@@ -87,9 +109,8 @@ impl RequestLayer {
         method: &'static str,
         route: Option<&str>,
     ) -> Option<Response> {
-        let long_poll = route.is_some() && route == self.limits.long_poll_route;
-        let limited = self.requests.is_full() && !long_poll && !self.lifecycle.is_draining();
-        if !limited || is_health(request.uri().path()) {
+        let full = self.requests.is_full() && !self.lifecycle.is_draining();
+        if !full || self.class_of(request) != RequestClass::Ordinary {
             return None;
         }
         self.traffic.began(method);
@@ -108,26 +129,24 @@ impl RequestLayer {
         context: &RequestContext,
         request: Request,
         next: Next,
-        route: Option<&str>,
+        client: &Client,
     ) -> Response {
-        let health = is_health(context.path());
-        if self.lifecycle.is_draining() && !health {
-            self.traffic.shed(ShedReason::Draining);
-            let goodbye = [(CONNECTION, HeaderValue::from_static("close"))];
-            return (goodbye, Problem::new(Code::Overloaded)).into_response();
+        let class = self.class_of(&request);
+        if let Err(refusal) = self.admit(class, client, &request) {
+            return refusal.into_response();
         }
         let _served = self.lifecycle.track_request();
-        let long_poll = route.is_some() && route == self.limits.long_poll_route;
-        let limit = if long_poll { &self.long_polls } else { &self.requests };
-        let permit = limit.try_acquire();
-        if permit.is_none() && !health {
+        let (request, _held) = take_in(request, self.limits.body, context.deadline.instant()).await;
+        let permit = self.limit_of(class).map(ConcurrencyLimit::try_acquire);
+        if let Some(None) = permit {
             self.traffic.shed(ShedReason::Limit);
             return Problem::new(Code::Overloaded).into_response();
         }
-        let end = if long_poll {
-            Instant::now() + MAX_WAIT + self.limits.timeout
-        } else {
-            context.deadline.instant() + SLACK
+        let end = match class {
+            RequestClass::LongPoll => Instant::now() + MAX_WAIT + self.limits.timeout,
+            RequestClass::Ordinary | RequestClass::Callback | RequestClass::Health => {
+                context.deadline.instant() + SLACK
+            }
         };
         let served = AssertUnwindSafe(next.run(request)).catch_unwind();
         match timeout_at(end, served).await {
@@ -137,6 +156,54 @@ impl RequestLayer {
                 self.traffic.shed(ShedReason::Deadline);
                 Problem::new(Code::DeadlineExceeded).into_response()
             }
+        }
+    }
+
+    fn class_of(&self, request: &Request) -> RequestClass {
+        if request.uri().path().starts_with("/health/") {
+            return RequestClass::Health;
+        }
+        let route = request.extensions().get::<MatchedPath>();
+        route.map_or(RequestClass::Ordinary, |route| (self.limits.rules.class_of)(route.as_str()))
+    }
+
+    /// What can be said without the body.
+    fn admit(
+        &self,
+        class: RequestClass,
+        client: &Client,
+        request: &Request,
+    ) -> Result<(), Problem> {
+        if class == RequestClass::Health {
+            return Ok(());
+        }
+        let refused = if client.health_only {
+            Some(ShedReason::Limit)
+        } else {
+            self.lifecycle.is_draining().then_some(ShedReason::Draining)
+        };
+        if let Some(reason) = refused {
+            self.traffic.shed(reason);
+            return Err(Problem::new(Code::Overloaded));
+        }
+        check_headers(request, client.is_connected())?;
+        // What a payment system tells is signed, and may come through any name.
+        if class != RequestClass::Callback {
+            self.limits.origin.check(request)?;
+        }
+        if request.body().is_end_stream() {
+            return Ok(());
+        }
+        (self.limits.rules.first_look)(request.uri().path(), request.headers())
+    }
+
+    /// `None`: no limit, since a service that is full is still alive.
+    const fn limit_of(&self, class: RequestClass) -> Option<&ConcurrencyLimit> {
+        match class {
+            RequestClass::Ordinary => Some(&self.requests),
+            RequestClass::LongPoll => Some(&self.long_polls),
+            RequestClass::Callback => Some(&self.callbacks),
+            RequestClass::Health => None,
         }
     }
 }
@@ -163,18 +230,17 @@ pub async fn apply(
     tracing::record_all!(span, request_id = request_id, trace_id = trace_id);
     let mut meter = RequestMeter::start(&*layer.traffic, method, route, (&span, trace_id));
     request.extensions_mut().insert(context.clone());
+    let client = Client::of(&request);
     let answer = async {
         let answer = match valid {
-            Ok(()) => layer.serve(&context, request, next, route).await,
+            Ok(()) => layer.serve(&context, request, next, &client).await,
             Err(problem) => problem.into_response(),
         };
-        finish(answer, &context, &mut meter)
+        let (answer, code) = client.finish(answer, &context, layer.lifecycle.is_stopping());
+        meter.finish(answer.status(), code);
+        answer
     };
     answer.instrument(span.clone()).await
-}
-
-fn is_health(path: &str) -> bool {
-    path.starts_with("/health/")
 }
 
 fn request_span(method: &str, route: Option<&str>) -> Span {
@@ -188,46 +254,4 @@ fn request_span(method: &str, route: Option<&str>) -> Span {
         request_id = Empty,
         trace_id = Empty,
     )
-}
-
-/// Common headers, and the body of a problem.
-fn finish(
-    mut answer: Response,
-    context: &RequestContext,
-    meter: &mut RequestMeter<'_>,
-) -> Response {
-    let problem = answer.extensions_mut().remove::<Problem>();
-    if let Some(problem) = &problem {
-        log_cause(problem);
-        write_problem(problem, context, &mut answer);
-    }
-    let headers = answer.headers_mut();
-    headers.insert(X_REQUEST_ID, context.request_id.clone());
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    meter.finish(answer.status(), problem.map(|problem| problem.code));
-    answer
-}
-
-fn write_problem(problem: &Problem, context: &RequestContext, answer: &mut Response) {
-    *answer.body_mut() = Body::from(problem.body(context.problem_context()));
-    let headers = answer.headers_mut();
-    headers.remove(CONTENT_LENGTH);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    headers.insert(VARY, HeaderValue::from_static("accept-language"));
-    if let Some(seconds) = problem.retry_after_secs() {
-        headers.insert(RETRY_AFTER, seconds.into());
-    }
-    if let Some(challenge) = problem.challenge() {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
-    }
-}
-
-/// The one place where a failure of ours is logged, and what else has a cause for a person. What a
-/// partner or the database could not do was told where it was handled.
-fn log_cause(problem: &Problem) {
-    if problem.code == Code::Internal || problem.cause().is_some() {
-        let error = problem.cause().unwrap_or("unknown");
-        tracing::error!(code = problem.code.as_str(), error, "request failed");
-    }
 }

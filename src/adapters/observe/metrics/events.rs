@@ -2,7 +2,7 @@
 
 use super::series::Metrics;
 use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
-use crate::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
+use crate::adapters::observe::traffic::{ConnectionEvent, ServedRequest, ShedReason, Traffic};
 use crate::core::ports::events::{Event, Events};
 
 impl Events for Metrics {
@@ -72,5 +72,9 @@ impl Traffic for Metrics {
 
     fn checked(&self, check: &'static str, ready: bool) {
         self.http.checked(check, ready);
+    }
+
+    fn connection(&self, event: ConnectionEvent) {
+        self.clients.changed(event);
     }
 }

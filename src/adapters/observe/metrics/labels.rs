@@ -1,7 +1,7 @@
 //! The closed sets of label values. What is counted under a word that stands here has its series
 //! from the start, at zero; docs/metrics.md lists the same words and a test holds the two together.
 
-use crate::adapters::observe::traffic::ShedReason;
+use crate::adapters::observe::traffic::{RefusedConnection, ShedReason, TimedOutConnection};
 use crate::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
 use crate::core::payment::task::TaskState;
 use crate::core::ports::events::{
@@ -60,6 +60,10 @@ closed_set!(ShedReason {
     Draining => "draining",
     RateLimit => "rate_limit",
 });
+closed_set!(RefusedConnection {
+    Limit => "limit", Address => "address", Descriptors => "descriptors",
+});
+closed_set!(TimedOutConnection { Idle => "idle", Write => "write" });
 closed_set!(DeadlineStage {
     Admission => "admission", BeforeCall => "before_call", InCall => "in_call",
 });
@@ -180,13 +184,14 @@ pub fn task_endings() -> impl Iterator<Item = &'static str> {
 
 /// Problems that the edge answers or logs, with whose fault each is. The words are those of the
 /// problem's `code`, so that a line in a log, an answer and a series are found by one word.
-pub const APP_ERRORS: [(ErrorType, &str); 36] = [
+pub const APP_ERRORS: [(ErrorType, &str); 37] = [
     (ErrorType::Validation, "invalid_request"),
     (ErrorType::Validation, "unauthenticated"),
     (ErrorType::Validation, "forbidden"),
     (ErrorType::Validation, "not_found"),
     (ErrorType::Validation, "method_not_allowed"),
     (ErrorType::Validation, "payload_too_large"),
+    (ErrorType::Validation, "request_timeout"),
     (ErrorType::Validation, "unsupported_media_type"),
     (ErrorType::Validation, "idempotency_in_progress"),
     (ErrorType::Validation, "idempotency_key_reused"),

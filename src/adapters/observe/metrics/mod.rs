@@ -12,6 +12,7 @@ mod openmetrics;
 
 mod app;
 mod calls;
+mod clients;
 mod connections;
 mod db_operations;
 mod exchanges;

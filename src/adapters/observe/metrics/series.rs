@@ -2,6 +2,7 @@
 
 use super::app::{App, BuildInfo};
 use super::calls::Calls;
+use super::clients::Clients;
 use super::connections::Pool;
 use super::db_operations::DbOperations;
 use super::exchanges::Exchanges;
@@ -33,6 +34,7 @@ pub struct Metrics {
     pub(super) exchanges: Exchanges,
     pub(super) fallbacks: Fallbacks,
     pub(super) guards: GuardSeries,
+    pub(super) clients: Clients,
     pub(super) http: Http,
     pub(super) orders: Orders,
     pub(super) payments: Payments,
@@ -53,6 +55,7 @@ impl Metrics {
             exchanges: Exchanges::new(&families),
             fallbacks: Fallbacks::new(&families),
             guards: GuardSeries::new(&families),
+            clients: Clients::new(&families),
             http: Http::new(&families),
             orders: Orders::new(&families),
             payments: Payments::new(&families),

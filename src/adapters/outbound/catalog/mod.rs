@@ -1,5 +1,5 @@
 //! The catalog: products and prices, asked at most once at a time for each product, remembered for a
-//! while, and served old, and marked as such, only when the catalog cannot answer.
+//! while, and served old, and marked as such, only when the catalog does not answer soon.
 
 mod cache;
 mod entry;
@@ -10,9 +10,9 @@ mod wire;
 pub use cache::CacheConfig;
 
 use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
+use crate::adapters::observe::log_throttle::LogThrottle;
 use crate::adapters::outbound::alarm::ConfigAlarm;
 use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
-use crate::adapters::outbound::log_throttle::LogThrottle;
 use crate::adapters::outbound::read_answer::{self, ReadRefusal};
 use crate::adapters::outbound::remote_cache::RemoteCacheConfig;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
@@ -24,8 +24,9 @@ use crate::adapters::resilience::outcome::Failed;
 use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
+use crate::adapters::resilience::wrong_answers::WrongAnswers;
 use crate::core::domain::ids::ProductId;
-use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, System};
+use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, System, Unknown};
 use crate::core::ports::call::Call;
 use crate::core::ports::catalog::{
     CatalogError, CatalogPort, CatalogUnavailableError, Offer, Product,
@@ -37,8 +38,10 @@ use cache::Cache;
 use entry::Entry;
 use shared::SharedAnswers;
 use single_flight::SingleFlight;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 use tracing::{Instrument, Span, instrument};
 
 /// So often the log is told of each cause for which an old answer is served.
@@ -57,6 +60,8 @@ pub struct CatalogConfig {
     pub cache: CacheConfig,
     /// `CACHE_URL`: the cache that instances share, if there is one.
     pub shared: Option<RemoteCacheConfig>,
+    /// `CATALOG_STALE_AFTER`: how long a cached answer waits for a fresh one.
+    pub stale_after: Duration,
 }
 
 impl CatalogConfig {
@@ -93,6 +98,7 @@ impl CatalogConfig {
             },
             cache: CacheConfig::default(),
             shared: None,
+            stale_after: Duration::from_millis(300),
         }
     }
 }
@@ -101,6 +107,7 @@ impl CatalogConfig {
 pub struct CatalogAdapter {
     source: Arc<Source>,
     questions: SingleFlight<Answer>,
+    stale_after: Duration,
     events: Arc<dyn AdapterEvents>,
     alarm: ConfigAlarm,
     fallback_log: LogThrottle<Cause>,
@@ -116,6 +123,7 @@ struct Source {
     call_timeout: CallTimeout,
     retry: Retry,
     cache: Cache,
+    wrong_answers: WrongAnswers,
     wall_clock: Arc<dyn Clock>,
 }
 
@@ -145,11 +153,13 @@ impl CatalogAdapter {
             call_timeout,
             retry,
             cache: Cache::new(config.cache, shared),
+            wrong_answers: WrongAnswers::default(),
             wall_clock,
         };
         Ok(Self {
             source: Arc::new(source),
             questions: SingleFlight::new(),
+            stale_after: config.stale_after,
             alarm: ConfigAlarm::new(system, Arc::clone(&events)),
             events,
             fallback_log: LogThrottle::new(LOG_INTERVAL),
@@ -186,8 +196,20 @@ impl CatalogPort for CatalogAdapter {
             return Ok(entry.offer(false));
         }
         // Only the wait for the answer is the caller's; the question has limits of its own.
-        let answer = async { self.question(id, call).await };
-        match CallTimeout::new(Duration::MAX).cap(call.deadline, answer).await {
+        let question = self.question(id, call);
+        let answer = CallTimeout::new(Duration::MAX).cap(call.deadline, question.clone());
+        let mut answer = pin!(answer);
+        let answer = match timeout(self.stale_after, answer.as_mut()).await {
+            Ok(answer) => answer,
+            Err(_elapsed) => match self.serve_stale(id, Unknown::TimedOut.into()).await {
+                Some(offer) => {
+                    tokio::spawn(question);
+                    return Ok(offer);
+                }
+                None => answer.await,
+            },
+        };
+        match answer {
             Ok(entry) => Ok(entry.offer(false)),
             Err(Failed::Answered(ReadRefusal::NotFound)) => Err(CatalogError::NotFound),
             Err(Failed::Answered(ReadRefusal::Refused)) => Err(self.refused()),
@@ -198,7 +220,11 @@ impl CatalogPort for CatalogAdapter {
 
 impl CatalogAdapter {
     /// The one question about this product that is under way, or a new one.
-    fn question(&self, id: &ProductId, call: &Call) -> impl Future<Output = Answer> + use<> {
+    fn question(
+        &self,
+        id: &ProductId,
+        call: &Call,
+    ) -> impl Future<Output = Answer> + Clone + Send + use<> {
         self.questions.join(id, || {
             let (source, id, trace) = (Arc::clone(&self.source), id.clone(), call.trace.clone());
             async move { source.ask(&id, trace.as_ref()).await }.instrument(Span::current())
@@ -214,20 +240,27 @@ impl CatalogAdapter {
         Span::current()
             .record("otel.status_code", "ERROR")
             .record("otel.status_description", read_answer::description(cause));
-        let Some(entry) = self.source.cache.fallback(id).await else {
-            self.events.tell(&AdapterEvent::NothingCached { system });
-            return Err(CatalogUnavailableError(no_answer).into());
-        };
+        if let Some(offer) = self.serve_stale(id, cause).await {
+            return Ok(offer);
+        }
+        self.events.tell(&AdapterEvent::NothingCached { system });
+        Err(CatalogUnavailableError(no_answer).into())
+    }
+
+    /// What the catalog said last, told as a fallback.
+    async fn serve_stale(&self, id: &ProductId, cause: Cause) -> Option<Offer> {
+        let system = System::Catalog;
+        let entry = self.source.cache.fallback(id).await?;
         self.events.tell(&AdapterEvent::FellBackToCache { system, cause });
         Span::current().record("fallback.kind", "cached");
         tracing::debug!(%system, kind = "cached", cause = cause.as_str(), "fallback");
-        if self.fallback_log.may_log(cause) {
+        if let Some(left_out) = self.fallback_log.may_log(cause) {
             tracing::warn!(
-                %system, product_id = %id, cause = cause.as_str(),
+                %system, product_id = %id, cause = cause.as_str(), left_out,
                 "catalog unavailable, returning cached"
             );
         }
-        Ok(entry.offer(true))
+        Some(entry.offer(true))
     }
 
     /// The catalog answered that it does not want to: no cache hides that.
@@ -253,7 +286,7 @@ impl Source {
             self.breaker.check()?;
             let permit = self.semaphore.acquire(deadline).await?;
             let exchange = self.call_timeout.cap(deadline, self.get_product(id, trace));
-            permit.hold(self.breaker.call("get_product_details", exchange)).await
+            permit.hold(self.breaker.call("get_product_details", exchange)).await?
         };
         match self.retry.run(Deadline::after(RETRY_WINDOW), attempt).await {
             Ok(product) => {
@@ -269,14 +302,20 @@ impl Source {
         }
     }
 
+    /// The inner error is for the caller alone: this product's wrong answer was held against the
+    /// catalog before.
     async fn get_product(
         &self,
         id: &ProductId,
         trace: Option<&TraceParent>,
-    ) -> Result<Product, Failed<ReadRefusal>> {
+    ) -> Result<Result<Product, Failed<ReadRefusal>>, Failed<ReadRefusal>> {
         let request = self.client.get(format!("{}products/{id}", self.base_url));
         let reply = self.client.send(request, trace).await?;
         read_answer::of_status(reply.status, reply.retry_after)?;
-        Ok(wire::read_product(id, &reply.body().await?)?)
+        match wire::read_product(id, &reply.body().await?) {
+            Ok(product) => Ok(Ok(product)),
+            Err(wrong) if self.wrong_answers.first_of(id.as_str()) => Err(wrong.into()),
+            Err(wrong) => Ok(Err(wrong.into())),
+        }
     }
 }

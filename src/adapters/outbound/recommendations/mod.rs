@@ -4,9 +4,9 @@
 mod wire;
 
 use crate::adapters::observe::adapter_events::AdapterEvents;
+use crate::adapters::observe::log_throttle::LogThrottle;
 use crate::adapters::outbound::alarm::ConfigAlarm;
 use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
-use crate::adapters::outbound::log_throttle::LogThrottle;
 use crate::adapters::outbound::read_answer::{self, ReadRefusal};
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
 use crate::adapters::resilience::clock::MonotonicClock;
@@ -173,9 +173,9 @@ impl RecommendationsAdapter {
         Span::current()
             .record("otel.status_code", "ERROR")
             .record("otel.status_description", read_answer::description(cause));
-        if self.log.may_log(cause) {
-            let (system, news) = (System::Recommendations, news(cause));
-            tracing::warn!(%system, customer_id = %customer, cause = cause.as_str(), "{news}");
+        if let Some(left_out) = self.log.may_log(cause) {
+            let (system, news, cause) = (System::Recommendations, news(cause), cause.as_str());
+            tracing::warn!(%system, customer_id = %customer, cause, left_out, "{news}");
         }
         RecommendationsUnavailableError(no_answer)
     }

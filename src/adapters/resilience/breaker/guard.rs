@@ -107,7 +107,11 @@ impl Breaker {
     /// slow threshold. Waiting for them to end would be waiting for the outage to pass.
     pub fn hanging(&self, slow: usize, in_flight: usize) {
         let tally = Tally { calls: in_flight as u64, failures: 0, slow: slow as u64 };
-        let passes = tally.calls > 0 && tally.slow_rate() >= self.shared.slow_call_rate;
+        // Too few calls say nothing here either; what the window holds against the partner counts.
+        let held = self.view().tally;
+        let known = tally.calls + held.failures.max(held.slow);
+        let passes =
+            known >= self.shared.rules.min_calls && tally.slow_rate() >= self.shared.slow_call_rate;
         match (self.shared.slow_as, self.mode()) {
             (SlowAs::Ignore, _) | (_, BreakerMode::Off) => {}
             (
@@ -149,10 +153,11 @@ impl Breaker {
         self.shared.mode.set(mode, ttl, self.shared.clock.now_millis());
     }
 
-    /// The machine's own state, whatever the mode.
+    /// The machine's own state, whatever the mode: half-open as soon as the open time is over, though
+    /// nobody has called since.
     #[must_use]
     pub fn state(&self) -> BreakerState {
-        self.machine.state()
+        told(&self.view())
     }
 
     /// How long callers should stay away; `None` when a call would be admitted.
@@ -175,7 +180,7 @@ impl Breaker {
         let (mode, mode_left) = self.shared.mode_and_rest();
         let window = view.tally;
         BreakerSnapshot {
-            state: view.state,
+            state: told(&view),
             mode,
             mode_left,
             generation: view.generation,
@@ -228,5 +233,13 @@ impl Breaker {
         if let Some(transition) = transition {
             self.shared.announce(&transition);
         }
+    }
+}
+
+/// As people see it: the next call will probe, whether one comes or not.
+fn told(view: &MachineView) -> BreakerState {
+    match view.state {
+        BreakerState::Open if view.open_for == Some(Duration::ZERO) => BreakerState::HalfOpen,
+        stands @ (BreakerState::Closed | BreakerState::Open | BreakerState::HalfOpen) => stands,
     }
 }

@@ -3,7 +3,7 @@
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::domain::unavailable::{PaymentSystemUnavailableError, Shed};
+use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError, Shed};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{DomainEvent, Next};
@@ -197,7 +197,11 @@ impl OrderAggregate {
         let attempts = self.own_task(context).map_or(0, |task| task.attempts);
         let pause = skipped.iter().map(|error| context.pause_after(error, attempts)).min();
         let reason = skipped.first().map_or(Reason::Retry, |error| Reason::after(error.cause));
-        let charge = skipped.iter().any(|error| Reason::after(error.cause) == Reason::Retry);
+        // Who was not there did not refuse the task: that costs it no attempt.
+        let charge = skipped.iter().any(|error| {
+            let absent = error.cause == NotExecuted::Unreachable;
+            Reason::after(error.cause) == Reason::Retry && !absent
+        });
         let run_at = context.now + context.spread(pause.unwrap_or(context.policy.backoff));
         self.park(context, reason, run_at, charge);
         run_at

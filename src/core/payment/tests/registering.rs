@@ -48,6 +48,16 @@ fn when_nobody_executes_the_order_waits_in_the_queue_without_a_charge() {
 }
 
 #[test]
+fn a_provider_that_was_not_there_costs_the_task_no_attempt() {
+    let mut case = Case::new();
+    let sber = case.begin();
+    let kassa = call(case.tell(&sber, not_executed(Reason::Retry)));
+    assert_eq!(case.tell(&kassa, not_executed(Reason::Retry)), Next::Rest);
+    let task = case.own_task();
+    assert_eq!((task.reason, task.attempts), (Some(Reason::Retry), 0));
+}
+
+#[test]
 fn without_a_queue_the_order_is_new_again_and_nothing_is_left() {
     let mut case = Case::new();
     case.policy.queueing = false;
