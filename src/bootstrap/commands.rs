@@ -2,11 +2,13 @@
 
 use super::descriptors;
 use super::service::{self, Listeners};
-use super::simulated;
+use super::{reconcile, simulated};
 use crate::adapters::inbound::api;
 use crate::adapters::inbound::http_kit::connections::ConnectionLimits;
 use crate::adapters::outbound::storage;
 use crate::config::{self, Config, Problem, Problems};
+use crate::core::domain::timestamp::Timestamp;
+use crate::core::use_cases::reconcile::Window;
 use crate::sandbox::Sandbox;
 use crate::telemetry::Telemetry;
 use anyhow::Context;
@@ -14,12 +16,16 @@ use clap::{Parser, Subcommand};
 use secrecy::ExposeSecret;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// The exit code of a configuration that is not valid.
 const BAD_CONFIGURATION: u8 = 2;
+
+/// The exit code of a reconciliation that did not agree.
+const LEFT_FOR_A_PERSON: u8 = 3;
 
 const HEALTHCHECK_LIMIT: Duration = Duration::from_secs(3);
 
@@ -34,12 +40,27 @@ pub struct Cli {
     command: Option<Command>,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum Command {
     /// Serve; everything comes from the environment (the default)
     Serve,
     /// Apply the database's migrations and exit
     Migrate,
+    /// Copy the SQLite file, also while the service runs, to a file that does not exist yet
+    Backup { file: PathBuf },
+    /// After the database lost its last commits: ask the payment systems about the orders of that time
+    /// and take up what was forgotten; exit code 3 when something is left for a person
+    Reconcile {
+        /// Orders placed since then (RFC 3339); take it early
+        #[arg(long, value_parser = time)]
+        since: Timestamp,
+        /// And until then
+        #[arg(long, value_parser = time)]
+        until: Option<Timestamp>,
+        /// Only tell
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Print the effective configuration, secrets masked
     Config,
     /// Ask the running instance whether it is ready; exit code 0 or 1
@@ -54,7 +75,7 @@ enum Command {
 /// Whatever keeps the service from starting, except a bad configuration, which is told on standard
 /// error and becomes exit code 2.
 pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
-    match cli.command {
+    match &cli.command {
         Some(Command::Openapi) => print(&api::openapi_json()),
         Some(Command::Config) => with_config(|config, _| {
             let lines = config.effective().iter().map(|(name, value)| format!("{name}={value}\n"));
@@ -62,6 +83,11 @@ pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         }),
         Some(Command::Healthcheck) => Ok(healthcheck()),
         Some(Command::Migrate) => with_config(|config, _| migrate(&config)),
+        Some(Command::Backup { file }) => with_config(|config, _| backup(&config, file)),
+        Some(Command::Reconcile { since, until, dry_run }) => {
+            let window = Window { since: *since, until: *until };
+            with_config(|config, _| reconcile(&config, window, *dry_run))
+        }
         Some(Command::Serve) | None if cli.sandbox => serve_sandbox(),
         Some(Command::Serve) | None => {
             with_config(|config, warnings| serve(&runtime()?, config, &warnings, None))
@@ -134,9 +160,25 @@ fn serve_sandbox() -> anyhow::Result<ExitCode> {
 }
 
 fn migrate(config: &Config) -> anyhow::Result<ExitCode> {
-    let url = config.service.database.url.expose_secret();
+    let database = &config.service.database;
+    let url = database.direct_url.as_ref().unwrap_or(&database.url).expose_secret();
     runtime()?.block_on(storage::migrate(url)).context("the database cannot be migrated")?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn backup(config: &Config, file: &Path) -> anyhow::Result<ExitCode> {
+    let url = config.service.database.url.expose_secret();
+    let bytes = runtime()?.block_on(storage::backup(url, file)).context("there is no backup")?;
+    print(&format!("{} ({bytes} bytes)", file.display()))
+}
+
+fn reconcile(config: &Config, window: Window, dry_run: bool) -> anyhow::Result<ExitCode> {
+    let agrees = runtime()?.block_on(reconcile::run(config, window, dry_run))?;
+    Ok(if agrees { ExitCode::SUCCESS } else { ExitCode::from(LEFT_FOR_A_PERSON) })
+}
+
+fn time(text: &str) -> Result<Timestamp, &'static str> {
+    Timestamp::parse_rfc3339(text).ok_or("a time like 2026-12-01T05:30:00Z")
 }
 
 /// Asks this machine's instance, over plain HTTP, with nothing but a socket: it runs in a container

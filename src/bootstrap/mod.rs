@@ -3,8 +3,10 @@
 
 mod commands;
 mod descriptors;
+mod database;
 mod guarded;
 mod partners;
+mod reconcile;
 mod service;
 mod shutdown;
 mod simulated;

@@ -1,5 +1,6 @@
 //! One instance of the service: built from its configuration, run until it is told to stop.
 
+use super::database::{self, Database};
 use super::partners::{self, Partners};
 use super::shutdown::{GracefulShutdown, Signals};
 use crate::adapters::inbound::admin::{self, AdminState, Exposition};
@@ -23,7 +24,7 @@ use crate::adapters::observe::systems::SystemHealth;
 use crate::adapters::observe::traffic::{Traffic, Uncounted};
 use crate::adapters::outbound::health::{HealthProbe, ProbeConfig};
 use crate::adapters::outbound::process::{SystemEntropy, WallClock};
-use crate::adapters::outbound::storage::{self, Store};
+use crate::adapters::outbound::storage::{self, FileLock, Store};
 use crate::config::{Config, EmptyOn, ReadinessExternal};
 use crate::core::engine::Engine;
 use crate::core::engine::gateway::PaymentGateway;
@@ -56,6 +57,7 @@ use tokio_util::task::TaskTracker;
 struct Parts {
     config: Config,
     store: Arc<dyn Store>,
+    file_lock: Option<FileLock>,
     metrics: Arc<Metrics>,
     partners: Partners,
     engine: Arc<Engine>,
@@ -123,6 +125,7 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
     shutdown.run(signals, http, vec![worker, housekeeping, api_housekeeping]).await;
     quit_admin.cancel();
     admin.abort();
+    drop(parts.file_lock);
     Ok(())
 }
 
@@ -154,13 +157,8 @@ fn admin_server(parts: &Parts, router: Router, end: CancellationToken) -> HttpSe
 async fn build(config: Config) -> anyhow::Result<Parts> {
     let metrics = Arc::new(Metrics::new(BuildInfo::CURRENT));
     let url = config.service.database.url.expose_secret();
-    let settings = storage::Settings {
-        max_connections: config.service.database.max_connections,
-        events: Arc::clone(&metrics) as Arc<dyn AdapterEvents>,
-        ..storage::Settings::default()
-    };
-    storage::migrate(url).await.context("the database cannot be migrated")?;
-    let store = storage::connect(url, settings).await.context("the database cannot be reached")?;
+    let events = Arc::clone(&metrics) as Arc<dyn AdapterEvents>;
+    let Database { store, file_lock } = database::open(&config, events).await?;
     metrics.watch_connections(store.clone());
     let store: Arc<dyn Store> =
         Arc::new(MeteredStore::new(store, Arc::clone(&metrics), storage::system_name(url)?));
@@ -184,7 +182,19 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
     let probes = probes(&config, &metrics)?;
     let lifecycle = Arc::new(Lifecycle::default());
     let detached = runs;
-    Ok(Parts { config, store, metrics, partners, engine, watch, probes, lifecycle, detached, stop })
+    Ok(Parts {
+        config,
+        store,
+        file_lock,
+        metrics,
+        partners,
+        engine,
+        watch,
+        probes,
+        lifecycle,
+        detached,
+        stop,
+    })
 }
 
 fn probes(config: &Config, metrics: &Metrics) -> anyhow::Result<Vec<Arc<dyn SystemHealth>>> {

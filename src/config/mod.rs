@@ -107,7 +107,7 @@ impl Config {
     }
 
     fn assemble(mut env: Environment, sandbox: bool) -> Result<(Self, Vec<Problem>), Problems> {
-        let service = service::read(&mut env);
+        let service = service::read(&mut env, sandbox);
         let instance = service.instance_id.clone();
         let id = instance.as_str();
         let payment = payment::read(&mut env);

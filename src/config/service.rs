@@ -3,7 +3,7 @@
 use super::auth;
 use super::environment::Environment;
 use super::rows;
-use super::vars::{LogFormat, ReadinessExternal, ServiceVars};
+use super::vars::{LogFormat, ReadinessExternal, ServiceVars, Switch};
 use super::words::{NamedTokens, Token};
 use crate::adapters::inbound::api::auth::TokensConfig;
 use crate::adapters::inbound::api::quota::QuotaConfig;
@@ -44,6 +44,16 @@ pub struct DatabaseConfig {
     pub callback_retention: Duration,
     /// How long is kept what operators did.
     pub audit_retention: Duration,
+    /// Past a pooler, for what needs a session: migrations, and listening to other instances.
+    pub direct_url: Option<SecretString>,
+    /// `DATABASE_PREPARED`: `off` behind a pooler that gives each transaction another session.
+    pub prepared: bool,
+    /// `DATABASE_ACCEPT_ASYNC`: no alert that a failover may lose commits.
+    pub accept_async: bool,
+    /// Whether a SQLite file that is not there is made: the sandbox's privilege.
+    pub create: bool,
+    /// `MIGRATE_ON_START`: otherwise `order-service migrate` is a step of the deploy.
+    pub migrate_on_start: bool,
 }
 
 /// How much one request, and all together, may take.
@@ -76,11 +86,12 @@ pub struct ShutdownConfig {
     pub timeout: Duration,
 }
 
-pub(super) fn read(env: &mut Environment) -> ServiceConfig {
+pub(super) fn read(env: &mut Environment, sandbox: bool) -> ServiceConfig {
     let vars: ServiceVars = env.group("", rows::SERVICE);
     let tokens = auth::read(env, vars.http_addr.0.ip().is_loopback());
     env.foreign("OTEL_");
     check_doors(env, &vars);
+    check_pooler(env, &vars);
     let quota = quota(env, &vars);
     let connections = connections(env, &vars);
     let instance_id = vars.instance_id.map_or_else(host_name, |label| label.0);
@@ -97,6 +108,11 @@ pub(super) fn read(env: &mut Environment) -> ServiceConfig {
             max_connections: vars.database_max_connections.0,
             callback_retention: vars.callback_retention.0,
             audit_retention: vars.audit_retention.0,
+            direct_url: vars.database_direct_url.map(|url| url.0),
+            prepared: vars.database_prepared.0 == Switch::On,
+            accept_async: vars.database_accept_async.0,
+            create: sandbox,
+            migrate_on_start: vars.migrate_on_start.0,
         },
         cache_url: vars.cache_url.map(|url| url.0),
         limits: LimitsConfig {
@@ -127,6 +143,17 @@ fn check_doors(env: &mut Environment, vars: &ServiceVars) {
     }
     if !admin.ip().is_loopback() && vars.admin_token.is_none() && vars.admin_tokens.is_none() {
         env.refuse("ADMIN_TOKEN", "a token, because ADMIN_ADDR is not a loopback address");
+    }
+}
+
+/// The lock under which one of many migrates is a session's.
+fn check_pooler(env: &mut Environment, vars: &ServiceVars) {
+    let pooled = vars.database_prepared.0 == Switch::Off;
+    if pooled && vars.migrate_on_start.0 && vars.database_direct_url.is_none() {
+        env.refuse(
+            "DATABASE_DIRECT_URL",
+            "the server's own address, because DATABASE_PREPARED=off (or MIGRATE_ON_START=false)",
+        );
     }
 }
 

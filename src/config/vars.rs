@@ -126,6 +126,10 @@ pub(super) struct ServiceVars {
     pub(super) database_max_connections: Whole<1, 1_000>,
     pub(super) callback_retention: Span<{ MINUTE }, { 3650 * DAY }>,
     pub(super) audit_retention: Span<{ MINUTE }, { 3650 * DAY }>,
+    pub(super) database_direct_url: Option<DatabaseUrl>,
+    pub(super) database_prepared: OneOf<Switch>,
+    pub(super) database_accept_async: OneOf<bool>,
+    pub(super) migrate_on_start: OneOf<bool>,
     pub(super) cache_url: Option<SharedCache>,
     pub(super) request_timeout: Span<{ SECOND }, { 5 * MINUTE }>,
     pub(super) max_inflight_requests: Whole<1, 1_000_000>,
@@ -224,6 +228,16 @@ impl Choice for AuthMode {
 impl Choice for ReadinessExternal {
     const WORDS: &'static [(&'static str, Self)] =
         &[("report", Self::Report), ("strict", Self::Strict)];
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+impl Choice for Switch {
+    const WORDS: &'static [(&'static str, Self)] = &[("on", Self::On), ("off", Self::Off)];
 }
 
 impl Choice for LogFormat {

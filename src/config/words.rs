@@ -338,12 +338,21 @@ impl<'de> Deserialize<'de> for DatabaseUrl {
         let known = |t: &&str| {
             let rest = |scheme: &str| t.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty());
             let server = ["postgres://", "postgresql://"].into_iter().any(rest);
-            rest("sqlite:") || (server && Url::parse(t).is_ok())
+            // Its driver knows one host, and asks no host whether it is the primary.
+            let one_host = |url: Url| {
+                let several = url.host_str().is_some_and(|host| host.contains(','));
+                !several && url.query_pairs().all(|(name, _)| name != "target_session_attrs")
+            };
+            rest("sqlite:") || (server && Url::parse(t).is_ok_and(one_host))
         };
         read(
             deserializer,
             |t| Some(t).filter(known).map(|t| Self(t.into())),
-            || "sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE".into(),
+            || {
+                "sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE with one HOST (before several \
+                 stands HAProxy or a virtual address: docs/high-availability.md)"
+                    .into()
+            },
         )
     }
 }

@@ -4,7 +4,7 @@ use crate::{assert_known, files, known, promql, read, root};
 use std::collections::BTreeSet;
 
 /// (name, severity)
-const ALERTS: [(&str, &str); 25] = [
+const ALERTS: [(&str, &str); 27] = [
     ("OrderErrorBudgetBurnFast", "page"),
     ("OrderErrorBudgetBurnMedium", "page"),
     ("OrderErrorBudgetBurnSlow", "ticket"),
@@ -20,6 +20,8 @@ const ALERTS: [(&str, &str); 25] = [
     ("PaymentMismatch", "page"),
     ("RetryBudgetExhausted", "ticket"),
     ("DbPoolExhausted", "ticket"),
+    ("DatabaseCanForget", "ticket"),
+    ("DatabaseMayHaveForgotten", "page"),
     ("MetricsMissing", "page"),
     ("LateMoney", "ticket"),
     ("StrangePaymentStatus", "ticket"),

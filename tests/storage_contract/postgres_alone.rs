@@ -2,7 +2,7 @@
 
 use crate::proxy::{COMMIT, Cut, Proxy};
 use crate::world::{World, claim, order, request};
-use order_service::adapters::outbound::storage::migrate;
+use order_service::adapters::outbound::storage::{Settings, connect, migrate};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::TaskState;
 use order_service::core::ports::order_repository::{
@@ -10,7 +10,7 @@ use order_service::core::ports::order_repository::{
 };
 use order_service::core::ports::storage_error::StorageError;
 use order_service::core::ports::task_queue::Wakeup;
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +38,9 @@ facts! {
     killed_connections_are_replaced,
     a_held_lock_is_unavailable_in_time_and_leaves_nothing_open,
     callers_without_a_connection_are_counted,
+    a_held_order_takes_only_a_part_of_the_pool,
+    a_server_made_read_only_is_not_ready,
+    what_must_last_is_not_left_to_the_servers_default,
     callers_that_go_away_leave_no_transaction_open,
     instances_wake_each_other,
     a_task_of_a_newer_version_is_left_alone,
@@ -163,18 +166,18 @@ async fn a_held_lock_is_unavailable_in_time_and_leaves_nothing_open(world: World
 }
 
 async fn callers_without_a_connection_are_counted(world: World) {
-    let order = world.queued(None).await.order_id;
+    let mut orders = Vec::new();
+    for _ in 0..5 {
+        orders.push(world.queued(None).await.order_id);
+    }
     let mut holder = admin(&world).await;
     holder.execute("BEGIN; SELECT * FROM orders FOR UPDATE").await.unwrap();
     let store = world.another(&world.url, LONG).await;
-    let callers: Vec<_> = (0..5)
-        .map(|_| {
-            let store = Arc::clone(&store);
-            tokio::spawn(
-                async move { store.change(order, LoadOptions::Aggregate, one_more()).await },
-            )
-        })
-        .collect();
+    let change = |order| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.change(order, LoadOptions::Aggregate, one_more()).await })
+    };
+    let callers: Vec<_> = orders.into_iter().map(change).collect();
     let seen = || (store.connections().used, store.connections().waiting);
     while seen() != (3, 2) {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -184,6 +187,75 @@ async fn callers_without_a_connection_are_counted(world: World) {
         assert_eq!(caller.await.unwrap(), Ok(true));
     }
     assert_eq!(seen().1, 0);
+}
+
+/// An operator's psql holds one order's row: the others do not queue behind it.
+async fn a_held_order_takes_only_a_part_of_the_pool(world: World) {
+    let (held, free) = (world.queued(None).await.order_id, world.queued(None).await.order_id);
+    let mut holder = admin(&world).await;
+    let row = format!("BEGIN; SELECT * FROM orders WHERE id = '{held}' FOR UPDATE");
+    holder.execute(AssertSqlSafe(row)).await.unwrap();
+    let store = world.another(&world.url, LONG).await;
+    let change = |order| {
+        let store = Arc::clone(&store);
+        async move { store.change(order, LoadOptions::Aggregate, one_more()).await }
+    };
+    let waiting: Vec<_> = (0..12).map(|_| tokio::spawn(change(held))).collect();
+    while store.connections().used == 0 {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..20 {
+        let quick = Duration::from_secs(2);
+        let changed = tokio::time::timeout(quick, change(free)).await;
+        assert_eq!(changed.unwrap(), Ok(true));
+        assert!(store.place(order("c-1")).await.is_ok());
+    }
+    holder.execute("ROLLBACK").await.unwrap();
+    for waiting in waiting {
+        assert_eq!(waiting.await.unwrap(), Ok(true));
+    }
+}
+
+async fn a_server_made_read_only_is_not_ready(world: World) {
+    let store = world.another(&world.url, LONG).await;
+    assert_eq!(store.ping().await, Ok(()));
+    let name: String = sqlx::query_scalar("SELECT current_database()")
+        .fetch_one(&mut admin(&world).await)
+        .await
+        .unwrap();
+    for (setting, ready) in [("on", false), ("off", true)] {
+        let mut admin = admin(&world).await;
+        let set = format!(
+            "SET default_transaction_read_only = off; \
+            ALTER DATABASE {name} SET default_transaction_read_only = {setting}"
+        );
+        admin.execute(AssertSqlSafe(set)).await.unwrap();
+        let store = world.another(&world.url, LONG).await;
+        assert_eq!(store.ping().await.is_ok(), ready, "{setting}");
+    }
+}
+
+async fn what_must_last_is_not_left_to_the_servers_default(world: World) {
+    let name: String = sqlx::query_scalar("SELECT current_database()")
+        .fetch_one(&mut admin(&world).await)
+        .await
+        .unwrap();
+    let set = format!("ALTER DATABASE {name} SET synchronous_commit = off");
+    admin(&world).await.execute(AssertSqlSafe(set)).await.unwrap();
+    let proof = "CREATE TABLE proof (said text); \
+        CREATE FUNCTION say() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+        INSERT INTO proof VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$; \
+        CREATE TRIGGER say BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION say()";
+    admin(&world).await.execute(proof).await.unwrap();
+    for prepared in [true, false] {
+        let settings = Settings { prepared, ..Settings::default() };
+        connect(&world.url, settings).await.unwrap().place(order("c-1")).await.unwrap();
+    }
+    let said: Vec<String> = sqlx::query_scalar("SELECT said FROM proof")
+        .fetch_all(&mut admin(&world).await)
+        .await
+        .unwrap();
+    assert_eq!(said, ["on", "on"]);
 }
 
 async fn callers_that_go_away_leave_no_transaction_open(world: World) {

@@ -1,13 +1,17 @@
 //! What only SQLite has to show: one file, and a process that may die at any moment.
 
 use crate::world::{World, claim, order};
-use order_service::adapters::outbound::storage::{Settings, connect, migrate};
+use order_service::adapters::outbound::storage::Store;
+use order_service::adapters::outbound::storage::{
+    BackupError, ConnectError, Settings, backup, check_schema, connect, migrate,
+};
 use order_service::core::domain::ids::OrderId;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::ports::order_repository::{LoadOptions, Scope, SideWrites};
 use order_service::core::ports::storage_error::StorageError;
 use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,4 +134,94 @@ async fn many_may_migrate_a_new_file_at_once() {
     let newer = "INSERT INTO _sqlx_migrations VALUES (999, 'newer', 0, true, x'00', 1)";
     file.execute(AssertSqlSafe(newer)).await.unwrap();
     migrate(&url).await.unwrap();
+}
+
+/// The store of a file, with the process's own clock.
+async fn plain(url: &str) -> Result<Arc<dyn Store>, ConnectError> {
+    connect(url, Settings::default()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_not_there_is_no_empty_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("typo.db").display());
+    assert!(plain(&url).await.is_err());
+    assert!(check_schema(&url).await.is_err());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    migrate(&url).await.unwrap();
+    check_schema(&url).await.unwrap();
+    let mut file = SqliteConnection::connect(&url).await.unwrap();
+    file.execute("DELETE FROM _sqlx_migrations WHERE version = 5").await.unwrap();
+    let refused = check_schema(&url).await.unwrap_err();
+    assert!(matches!(refused, ConnectError::Behind(5)), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_written_to_a_file_that_was_deleted_or_replaced() {
+    let world = World::sqlite().await;
+    let path = world.url.strip_prefix("sqlite://").unwrap();
+    assert_eq!(world.store.ping().await, Ok(()));
+    let elsewhere = format!("{path}.moved");
+    std::fs::rename(path, &elsewhere).unwrap();
+    assert_eq!(world.store.ping().await, Err(StorageError::Unavailable));
+    assert_eq!(world.store.place(order("c-1")).await, Err(StorageError::Unavailable));
+    std::fs::copy(&elsewhere, path).unwrap();
+    assert_eq!(world.store.ping().await, Err(StorageError::Unavailable), "a copy is another file");
+    std::fs::rename(&elsewhere, path).unwrap();
+    assert_eq!(world.store.ping().await, Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readiness_proves_that_a_write_lasts() {
+    let world = World::sqlite().await;
+    let mut file = SqliteConnection::connect(&world.url).await.unwrap();
+    let full = "CREATE TRIGGER full BEFORE UPDATE ON write_probe \
+        BEGIN SELECT raise(ABORT, 'database or disk is full'); END";
+    file.execute(full).await.unwrap();
+    assert!(world.store.ping().await.is_err());
+    file.execute("DROP TRIGGER full").await.unwrap();
+    assert_eq!(world.store.ping().await, Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_never_tells_an_earlier_time_than_the_file_holds() {
+    let world = World::sqlite().await;
+    world.turn(Duration::from_secs(100 * 365 * 86_400));
+    let late = world.placed("c-1").await;
+    let restarted = plain(&world.url).await.unwrap();
+    let next = restarted.place(order("c-1")).await.unwrap();
+    assert!(next.created_at >= late.created_at, "{next:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_while_orders_are_placed_holds_all_that_was_answered_before_it() {
+    let world = World::sqlite().await;
+    let mut before = Vec::new();
+    for _ in 0..20 {
+        before.push(world.placed("c-1").await);
+    }
+    let store = Arc::clone(&world.store);
+    let placing = tokio::spawn(async move {
+        loop {
+            store.place(order("c-2")).await.unwrap();
+        }
+    });
+    let target = format!("{}.backup", world.url.strip_prefix("sqlite://").unwrap());
+    let bytes = backup(&world.url, target.as_ref()).await.unwrap();
+    placing.abort();
+    let found = std::fs::metadata(&target).unwrap();
+    assert_eq!((found.len(), found.permissions().mode() & 0o777), (bytes, 0o600));
+    let refused = backup(&world.url, target.as_ref()).await.unwrap_err();
+    assert!(matches!(refused, BackupError::Exists(_)), "{refused}");
+
+    // The restore: the copy takes the place of the lost file, and the service goes on.
+    let url = format!("sqlite://{target}");
+    migrate(&url).await.unwrap();
+    let restored = plain(&url).await.unwrap();
+    for order in before {
+        let found = restored.aggregate(order.id, &Scope::Anyone).await.unwrap();
+        assert_eq!(found.unwrap().order, order);
+    }
+    restored.place(order("c-3")).await.unwrap();
+    assert_eq!(restored.ping().await, Ok(()));
 }

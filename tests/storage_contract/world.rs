@@ -112,9 +112,8 @@ impl World {
     /// Another store on the same database, reached by this URL.
     pub async fn another(&self, url: &str, time_limit: Duration) -> Arc<dyn Store> {
         let clock = Some(Arc::clone(&self.clock) as Arc<dyn Clock>);
-        connect(url, Settings { max_connections: 3, time_limit, clock, ..Settings::default() })
-            .await
-            .unwrap()
+        let settings = Settings { max_connections: 3, time_limit, clock, ..Settings::default() };
+        connect(url, settings).await.unwrap()
     }
 
     pub fn now(&self) -> Timestamp {

@@ -1,6 +1,7 @@
 //! One instance of the binary with its own database and partners that the test owns, so that the
 //! instance can die and come back while they remember.
 
+use order_service::adapters::outbound::storage::migrate;
 use order_service::sandbox::{PartnerName, Sandbox, SandboxConfig};
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -44,6 +45,7 @@ impl Harness {
         let (http, admin) = (free_address(), free_address());
         partners.set_callback_url(Some(&format!("http://{http}")));
         let database = format!("sqlite://{}", folder.path().join("orders.db").display());
+        migrate(&database).await.unwrap();
         let mut settings: Vec<(String, String)> = [
             ("DATABASE_URL", database),
             ("HTTP_ADDR", http.clone()),
@@ -132,6 +134,17 @@ impl Harness {
             assert!(Instant::now() < end, "not ready: {}", self.log());
             sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// Runs a command of the binary to its end, with the instance's settings.
+    pub async fn run(&self, arguments: &[&str]) -> std::process::Output {
+        Command::new(env!("CARGO_BIN_EXE_order-service"))
+            .args(arguments)
+            .env_clear()
+            .envs(self.settings.iter().map(|(name, value)| (name, value)))
+            .output()
+            .await
+            .unwrap()
     }
 
     pub async fn kill(&mut self) {

@@ -8,6 +8,7 @@ mod metrics_page;
 
 mod collector;
 mod deaths;
+mod forgetting;
 mod harness;
 mod journey;
 mod leaving;

@@ -25,6 +25,11 @@ pub trait StorageUpkeep: Send + Sync + fmt::Debug {
     fn connections(&self) -> Connections {
         Connections::default()
     }
+
+    /// For the gauges: whether what was committed can be lost, as far as is known.
+    fn durability(&self) -> Durability {
+        Durability::default()
+    }
 }
 
 /// How long what grows is kept.
@@ -96,6 +101,19 @@ pub struct Connections {
     pub used: usize,
     /// Callers that wait for a connection, or for one to be opened.
     pub waiting: usize,
+    /// Given up while the server still works on what they asked.
+    pub abandoned: usize,
+}
+
+/// What a database says about its memory; all zero where it cannot be moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Durability {
+    /// Raised by every promotion and every restore to a point in time.
+    pub timeline: u32,
+    /// A failover may lose commits that were answered, and nobody has said that this is accepted.
+    pub can_forget: bool,
+    /// Promotions that this process saw and that may have lost commits.
+    pub suspicions: u64,
 }
 
 /// Of tasks that are unfinished, or in a review that no person has closed.

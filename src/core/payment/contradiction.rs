@@ -28,7 +28,7 @@ impl Registration {
     /// Whether a report is about something else than what we registered, or, where it was asked for after
     /// our word, about a hold that this did not release.
     #[must_use]
-    pub(super) fn contradicts(&self, asked: Timestamp, report: &PaymentReport) -> bool {
+    pub fn contradicts(&self, asked: Timestamp, report: &PaymentReport) -> bool {
         let other_id = match (&self.external_id, &report.external_id) {
             (Some(ours), Some(theirs)) => ours != theirs,
             (None, _) | (_, None) => false,

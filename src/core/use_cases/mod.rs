@@ -4,6 +4,7 @@
 pub mod idempotency;
 pub mod place_order;
 pub mod recommend;
+pub mod reconcile;
 pub mod show_order;
 pub mod show_product;
 

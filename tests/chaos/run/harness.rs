@@ -4,6 +4,7 @@
 use super::instance::{Instance, free_port};
 use super::postgres;
 use super::proxy::{COMMIT, Proxy};
+use order_service::adapters::outbound::storage::migrate;
 use order_service::sandbox::{PartnerName, Ports, Sandbox, SandboxConfig};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -111,6 +112,7 @@ impl Store {
 /// Everything, and the instances, which run already.
 pub async fn build(plan: &Plan) -> Option<(Arc<Harness>, Vec<Instance>)> {
     let database = Store::of(plan.database).await?;
+    migrate(&database.url()).await.unwrap();
     let partners = PartnerName::ALL.map(|partner| (partner, free_port()));
     let ports = Ports { control: free_port(), partners: partners.into() };
     let seed = Some(plan.seed);

@@ -4,8 +4,8 @@
 use super::db_operations::{collection_of, word_of};
 use super::series::Metrics;
 use crate::adapters::observe::storage_upkeep::{
-    AuditLog, AuditQuery, AuditRecord, CallbackRecord, Connections, OrderRecords, Retention,
-    StorageUpkeep, TaskStat,
+    AuditLog, AuditQuery, AuditRecord, CallbackRecord, Connections, Durability, OrderRecords,
+    Retention, StorageUpkeep, TaskStat,
 };
 use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
@@ -183,6 +183,10 @@ impl<S: StorageUpkeep + ?Sized> StorageUpkeep for MeteredStore<S> {
 
     async fn ping(&self) -> Result<(), StorageError> {
         self.store.ping().await
+    }
+
+    fn durability(&self) -> Durability {
+        self.store.durability()
     }
 
     fn connections(&self) -> Connections {

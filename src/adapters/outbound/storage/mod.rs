@@ -1,6 +1,7 @@
 //! Where orders live: SQLite for one instance, PostgreSQL for many, memory for tests, behind the same
 //! ports. The scheme of the URL chooses; a contract suite (tests/storage_contract) holds all to the same.
 
+mod backup;
 mod census;
 mod decision;
 mod diff;
@@ -10,17 +11,19 @@ mod pool;
 mod rows;
 mod set_aside;
 mod wakeups;
+mod write_probe;
 
 mod memory;
 mod migrations;
 mod postgres;
 mod sqlite;
 
+pub use backup::{BackupError, backup};
 pub use census::payment_systems;
 pub use memory::MemoryStore;
-pub use migrations::migrate;
+pub use migrations::{check_schema, migrate};
 pub use postgres::PgStore;
-pub use sqlite::SqliteStore;
+pub use sqlite::{FileLock, SqliteStore};
 
 use crate::adapters::observe::adapter_events::{AdapterEvents, Untold};
 use crate::adapters::observe::storage_upkeep::{AuditLog, OrderRecords, StorageUpkeep};
@@ -31,6 +34,7 @@ use crate::core::ports::idempotency::IdempotencyStore;
 use crate::core::ports::order_repository::OrderRepository;
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::TaskQueue;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,6 +54,13 @@ pub struct Settings {
     pub max_connections: u32,
     /// Of every call: past it the caller hears [`StorageError::Unavailable`].
     pub time_limit: Duration,
+    /// Where session state lasts, if that is not where the URL leads: past a pooler.
+    pub direct_url: Option<String>,
+    /// Whether a statement is prepared once a connection. Not behind a pooler that gives each
+    /// transaction another one.
+    pub prepared: bool,
+    /// That a failover may lose commits is known and accepted.
+    pub accept_async: bool,
     /// A test's clock. Otherwise the database's own, which SQLite borrows from the process.
     pub clock: Option<Arc<dyn Clock>>,
     /// Who counts the rows that could not be read.
@@ -61,6 +72,9 @@ impl Default for Settings {
         Self {
             max_connections: 10,
             time_limit: Duration::from_secs(5),
+            direct_url: None,
+            prepared: true,
+            accept_async: false,
             clock: None,
             events: Arc::new(Untold),
         }
@@ -76,6 +90,22 @@ pub enum ConnectError {
     Database(#[from] sqlx::Error),
     #[error("cannot migrate the database")]
     Migrate(#[from] sqlx::migrate::MigrateError),
+    #[error("the schema lacks migration {0}: `order-service migrate` comes first")]
+    Behind(i64),
+    #[error("another process serves from {}: {holder}", path.display())]
+    Held { path: PathBuf, holder: String },
+    #[error("there is no {}: `order-service migrate` makes one", .0.display())]
+    NoFile(PathBuf),
+    #[error("the database's file cannot be used")]
+    File(#[from] std::io::Error),
+}
+
+/// What becomes of a SQLite file that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnMissing {
+    Create,
+    /// Whoever expects orders must not go on with an empty file, because of a slip in its name.
+    Refuse,
 }
 
 /// The databases that there are.
@@ -104,6 +134,25 @@ pub fn system_name(url: &str) -> Result<&'static str, ConnectError> {
         Dialect::Sqlite => "sqlite",
         Dialect::Postgres => "postgresql",
     })
+}
+
+/// Takes the SQLite file of the URL for this process, until the lock is dropped: its writer, its clock
+/// and its wake-ups are one process's. A server is for many, and needs no lock.
+///
+/// # Errors
+/// An unknown scheme, no file, or another process that holds it.
+pub fn lock_file(
+    url: &str,
+    holder: &str,
+    missing: OnMissing,
+) -> Result<Option<FileLock>, ConnectError> {
+    match Dialect::of(url)? {
+        Dialect::Sqlite => {
+            let options = sqlite::options(url, Settings::default().time_limit)?;
+            FileLock::take(options.get_filename(), holder, missing).map(Some)
+        }
+        Dialect::Postgres => Ok(None),
+    }
 }
 
 /// The store that the URL names, already migrated (see [`migrate`]).

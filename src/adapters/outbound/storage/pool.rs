@@ -18,8 +18,13 @@ impl<DB: Database> CountedPool<DB> {
         Self { pool, waiting: Arc::default() }
     }
 
+    /// Counts a caller as waiting until it is dropped.
+    pub fn wait(&self) -> Waiter<'_> {
+        Waiter::join(&self.waiting)
+    }
+
     pub async fn acquire(&self) -> sqlx::Result<PoolConnection<DB>> {
-        let _waiter = Waiter::join(&self.waiting);
+        let _waiter = self.wait();
         self.pool.acquire().await
     }
 
@@ -27,7 +32,7 @@ impl<DB: Database> CountedPool<DB> {
         let (all, idle) = (usize::try_from(self.pool.size()).unwrap_or(0), self.pool.num_idle());
         // The two were read one after the other.
         let used = all.saturating_sub(idle);
-        Connections { idle, used, waiting: self.waiting.load(Ordering::Relaxed) }
+        Connections { idle, used, waiting: self.waiting.load(Ordering::Relaxed), abandoned: 0 }
     }
 }
 
@@ -38,7 +43,8 @@ impl<DB: Database> Clone for CountedPool<DB> {
 }
 
 /// A caller in the queue; one that gives up leaves it too.
-struct Waiter<'a>(&'a AtomicUsize);
+#[derive(Debug)]
+pub struct Waiter<'a>(&'a AtomicUsize);
 
 impl<'a> Waiter<'a> {
     fn join(queue: &'a AtomicUsize) -> Self {
@@ -65,7 +71,7 @@ mod tests {
         let pool = SqlitePoolOptions::new().max_connections(1).connect_lazy("sqlite::memory:");
         let pool = CountedPool::new(pool.unwrap());
         let seen = || {
-            let Connections { idle, used, waiting } = pool.connections();
+            let Connections { idle, used, waiting, .. } = pool.connections();
             (idle, used, waiting)
         };
         assert_eq!(seen(), (0, 0, 0));

@@ -1,6 +1,7 @@
 //! PostgreSQL: any number of instances on one database. Whoever decides holds the order's row lock,
 //! claims skip what others hold, and the time is the server's.
 
+mod abandoned;
 mod batching;
 mod change;
 mod keys;
@@ -8,27 +9,35 @@ mod listen;
 mod orders;
 mod place;
 mod records;
+mod server;
 mod session;
+mod setup;
 mod sql;
 mod tasks;
+mod turns;
 mod upkeep;
 
 use super::pool::CountedPool;
 use super::wakeups::Wakeups;
+use super::write_probe::WriteProbe;
 use super::{ConnectError, Settings};
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::core::ports::clock::Clock;
 use crate::core::ports::storage_error::StorageError;
+use abandoned::AbandonedConnections;
 use batching::{PlacementBatcher, QueuedPlacement};
 use listen::Channel;
+use server::Witness;
 use session::{AttemptError, Sessions, Tx, Work};
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions};
-use sqlx::{Arguments, ConnectOptions, SqlStr};
-use std::str::FromStr;
+use sqlx::postgres::PgArguments;
+use sqlx::{Arguments, SqlStr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use turns::OrderTurns;
+
+pub use setup::options;
 
 #[derive(Debug)]
 pub struct PgStore {
@@ -38,6 +47,9 @@ pub struct PgStore {
     wakeups: Arc<Wakeups>,
     channel: Arc<Channel>,
     events: Arc<dyn AdapterEvents>,
+    probe: WriteProbe,
+    turns: Arc<OrderTurns>,
+    accept_async: bool,
     /// Ended when the store is dropped.
     _helpers: JoinSet<()>,
 }
@@ -46,22 +58,19 @@ impl PgStore {
     /// # Errors
     /// The server cannot be reached.
     pub async fn connect(url: &str, settings: Settings) -> Result<Self, ConnectError> {
-        let Settings { max_connections, time_limit, clock, events } = settings;
-        let plain = options(url)?;
-        let limit = format!("{}ms", time_limit.as_millis());
-        let limited = plain.clone().options([
-            ("statement_timeout", limit.as_str()),
-            ("lock_timeout", &limit),
-            ("idle_in_transaction_session_timeout", &limit),
-        ]);
-        let pool = PgPoolOptions::new()
-            .max_connections(max_connections)
-            .acquire_timeout(time_limit)
-            // Work that meets a dead connection is begun again on another: no ping each time.
-            .test_before_acquire(false)
-            .connect_with(limited)
-            .await?;
-        let sessions = Sessions { pool: CountedPool::new(pool), time_limit };
+        let witness = Arc::new(Witness::default());
+        let pool = setup::pool(url, &settings, &witness).await?;
+        let direct = setup::listening(url, &settings)?;
+        let (begin, pooled) = (setup::begin(&settings), !settings.prepared);
+        let Settings { max_connections, time_limit, accept_async, clock, events, .. } = settings;
+        let sessions = Sessions {
+            pool: CountedPool::new(pool),
+            abandoned: AbandonedConnections::new(max_connections),
+            witness: Arc::clone(&witness),
+            time_limit,
+            begin,
+            pooled,
+        };
         let wakeups = Arc::<Wakeups>::default();
         let channel = Arc::new(Channel::new(Arc::clone(&wakeups)));
         let (placing, queue) = mpsc::channel(batching::QUEUE);
@@ -69,8 +78,21 @@ impl PgStore {
         let mut helpers = JoinSet::new();
         helpers.spawn(batcher.serve(queue));
         helpers.spawn(listen::announce(Arc::clone(&channel), sessions.clone()));
-        helpers.spawn(listen::listen(Arc::clone(&channel), plain));
-        Ok(Self { sessions, placing, clock, wakeups, channel, events, _helpers: helpers })
+        if let Some(direct) = direct {
+            helpers.spawn(listen::listen(Arc::clone(&channel), direct, witness));
+        }
+        Ok(Self {
+            sessions,
+            placing,
+            clock,
+            wakeups,
+            channel,
+            events,
+            probe: WriteProbe::default(),
+            turns: Arc::new(OrderTurns::of_pool(max_connections)),
+            accept_async,
+            _helpers: helpers,
+        })
     }
 
     fn now(&self) -> Option<i64> {
@@ -101,11 +123,6 @@ impl Work for Read {
         let query = sqlx::query_scalar_with(self.sql.clone(), self.arguments.clone());
         Ok(query.fetch_all(&mut *tx.connection).await?)
     }
-}
-
-pub fn options(url: &str) -> Result<PgConnectOptions, sqlx::Error> {
-    let options = PgConnectOptions::from_str(url)?;
-    Ok(options.application_name("order-service").disable_statement_logging())
 }
 
 fn bound(texts: impl IntoIterator<Item = Option<String>>) -> PgArguments {

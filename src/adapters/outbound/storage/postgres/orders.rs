@@ -53,7 +53,8 @@ impl OrderRepository for PgStore {
     ) -> Result<bool, StorageError> {
         let channel = Arc::clone(&self.channel);
         let change = OrderChange { id, options, decide, channel, attempted: None };
-        let wakeups = self.run(change).await?;
+        let turn = self.turns.take(id, self.sessions.time_limit).await?;
+        let wakeups = self.sessions.run_holding(change, self.now(), turn).await?;
         self.channel.wake(wakeups.unwrap_or_default());
         Ok(wakeups.is_some())
     }

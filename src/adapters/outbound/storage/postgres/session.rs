@@ -1,12 +1,15 @@
 //! How a piece of work meets the server: on a task that no client can cancel, within a time limit, on
 //! a connection that returns to the pool only in good order, and again when that is safe.
 
-use super::sql;
+use super::abandoned::{AbandonedConnections, Slot};
+use super::server::Witness;
 use crate::adapters::outbound::storage::invariants::violated;
 use crate::adapters::outbound::storage::pool::CountedPool;
 use crate::core::ports::storage_error::StorageError;
 use sqlx::pool::PoolConnection;
-use sqlx::{Executor, PgConnection, Postgres};
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
+use sqlx::{AssertSqlSafe, Executor, PgConnection, Postgres};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often work is begun before the database counts as unavailable.
@@ -45,13 +48,22 @@ impl From<sqlx::Error> for AttemptError {
         };
         match told.code().as_deref() {
             Some("40001" | "40P01") => Self::Again,
-            // Shut down, a standby, or a plan that a migration made invalid.
-            Some("57P01" | "57P02" | "57P03" | "25006" | "0A000") => Self::Lost,
+            // A standby, a plan that a migration made invalid, or a COMMIT whose end nobody knows.
+            Some("25006" | "0A000" | "40003") => Self::Lost,
+            // Shut down, or a time limit of the server on the connection itself.
+            Some("57P01" | "57P02" | "57P03" | "57P05" | "25P03") => Self::Lost,
             Some(code) if code.starts_with("08") => Self::Lost,
+            Some(_) | None if is_fatal(&**told) => Self::Lost,
             // Among them our own time limits: 57014, 55P03.
             Some(_) | None => Self::Refused(StorageError::Unavailable),
         }
     }
+}
+
+/// Whether the server has closed the connection along with its answer.
+fn is_fatal(told: &dyn sqlx::error::DatabaseError) -> bool {
+    told.try_downcast_ref::<PgDatabaseError>()
+        .is_some_and(|told| matches!(told.severity(), PgSeverity::Fatal | PgSeverity::Panic))
 }
 
 /// What one attempt works with.
@@ -75,11 +87,12 @@ pub trait Work: Send + 'static {
 
 /// A connection at work. Dropped before its work ended well, it is closed, not returned: nobody else
 /// may find its open transaction or the answer to somebody else's question.
-struct Session(Option<PoolConnection<Postgres>>);
+struct Session(Option<(PoolConnection<Postgres>, Slot)>);
 
 impl Session {
     fn connection(&mut self) -> &mut PgConnection {
-        self.0.as_mut().expect("it is there until it is returned or dropped")
+        let (connection, _) = self.0.as_mut().expect("it is there until it is returned or dropped");
+        connection
     }
 
     fn give_back(mut self) {
@@ -89,8 +102,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
-            drop(connection.detach());
+        if let Some((connection, slot)) = self.0.take() {
+            slot.abandon(connection.detach());
         }
     }
 }
@@ -98,18 +111,34 @@ impl Drop for Session {
 #[derive(Debug, Clone)]
 pub struct Sessions {
     pub pool: CountedPool<Postgres>,
+    pub abandoned: AbandonedConnections,
+    pub witness: Arc<Witness>,
     pub time_limit: Duration,
+    /// How a transaction begins.
+    pub begin: Arc<str>,
+    /// Each transaction may meet another session of the server: what was prepared or set in one is not
+    /// there in the next.
+    pub pooled: bool,
 }
 
 impl Sessions {
     /// Runs the work to its end whatever becomes of the caller.
     pub async fn run<W: Work>(&self, work: W, now: Option<i64>) -> Result<W::Output, StorageError> {
+        self.run_holding(work, now, ()).await
+    }
+
+    /// The same, and holds on to something until the end.
+    pub async fn run_holding<W: Work>(
+        &self,
+        work: W,
+        now: Option<i64>,
+        held: impl Send + 'static,
+    ) -> Result<W::Output, StorageError> {
         let (sessions, limit) = (self.clone(), self.time_limit);
-        let detached =
-            tokio::spawn(tokio::time::timeout(
-                limit,
-                async move { sessions.attempts(work, now).await },
-            ));
+        let detached = tokio::spawn(tokio::time::timeout(limit, async move {
+            let _held = held;
+            sessions.attempts(work, now).await
+        }));
         match detached.await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => {
@@ -146,13 +175,15 @@ impl Sessions {
         now: Option<i64>,
         attempt: u32,
     ) -> Result<W::Output, AttemptError> {
-        let mut session = Session(Some(self.pool.acquire().await?));
+        let slot = self.abandoned.slot(&self.pool, &self.witness).await?;
+        let mut session = Session(Some((self.pool.acquire().await?, slot)));
         let connection = session.connection();
-        if W::TRANSACTION {
-            connection.execute(sql::BEGIN).await?;
+        let transaction = W::TRANSACTION || self.pooled;
+        if transaction {
+            connection.execute(AssertSqlSafe(&*self.begin)).await?;
         }
         let ran = work.run(&mut Tx { connection, now, attempt }).await;
-        let ended = match (&ran, W::TRANSACTION) {
+        let ended = match (&ran, transaction) {
             // A COMMIT whose answer is lost is never sent again: the next attempt looks first.
             (Ok(_), true) => connection.execute("COMMIT").await.map(|_| ()),
             (Err(AttemptError::Refused(_) | AttemptError::Again), true) => {

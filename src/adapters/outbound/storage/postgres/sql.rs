@@ -47,8 +47,6 @@ macro_rules! select_aggregate {
     };
 }
 
-pub const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
-
 pub const SELECT_AGGREGATE: &str = select_aggregate!();
 
 /// Of a list that names its orders.
@@ -157,8 +155,6 @@ pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $
     SELECT (SELECT count(*) FROM o) + (SELECT count(*) FROM r) + (SELECT count(*) FROM f) \
     + (SELECT count(*) FROM t), \
     CASE WHEN $10::text IS NOT NULL THEN pg_notify('order_tasks', $10)::text END";
-
-pub const NOTIFY: &str = "SELECT pg_notify('order_tasks', $1)::text";
 
 /// `$1` orders as JSON, `$2` a test's now. Answers when they were placed.
 pub const PLACE: &str = concat!(
@@ -389,10 +385,6 @@ macro_rules! prune_oldest {
 
 pub const PRUNE_CALLBACKS: &str = prune_oldest!("callbacks", "received_at");
 pub const PRUNE_AUDIT: &str = prune_oldest!("audit", "at");
-
-/// A standby answers, too, but no transaction of ours could begin there.
-pub const PING: &str = "SELECT (NOT pg_is_in_recovery())::text";
-pub const WRITABLE: &str = "true";
 
 #[cfg(test)]
 mod tests {

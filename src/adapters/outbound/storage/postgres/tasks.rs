@@ -117,7 +117,10 @@ impl Work for Release {
             .await?
             .rows_affected();
         if released > 0 {
-            sqlx::query(sql::NOTIFY).bind(&self.notice).execute(&mut *tx.connection).await?;
+            sqlx::query(super::listen::NOTIFY)
+                .bind(&self.notice)
+                .execute(&mut *tx.connection)
+                .await?;
         }
         Ok(released)
     }

@@ -1,9 +1,10 @@
 //! What the operator asks: gauges, pruning, and whether the server takes writes.
 
+use super::server::{SERVER, ServerState};
 use super::session::{AttemptError, Tx, Work};
 use super::{PgStore, bind, micros, sql};
 use crate::adapters::observe::storage_upkeep::{
-    AuditLog, AuditQuery, AuditRecord, Connections, Retention, StorageUpkeep, TaskStat,
+    AuditLog, AuditQuery, AuditRecord, Connections, Durability, Retention, StorageUpkeep, TaskStat,
 };
 use crate::adapters::outbound::storage::PRUNE_BATCH;
 use crate::adapters::outbound::storage::rows::{AuditRow, TaskStatRow, read_all};
@@ -26,12 +27,18 @@ impl StorageUpkeep for PgStore {
     }
 
     async fn ping(&self) -> Result<(), StorageError> {
-        let rows = self.rows(sql::PING.into_sql_str(), PgArguments::default()).await?;
-        if rows == [sql::WRITABLE] { Ok(()) } else { Err(StorageError::Unavailable) }
+        self.look().await?;
+        // Looking twice costs less than a write.
+        self.probe.ask(async { Ok(()) }, self.run(Probe)).await
     }
 
     fn connections(&self) -> Connections {
-        self.sessions.pool.connections()
+        let abandoned = self.sessions.abandoned.count();
+        Connections { abandoned, ..self.sessions.pool.connections() }
+    }
+
+    fn durability(&self) -> Durability {
+        self.sessions.witness.durability(self.accept_async)
     }
 }
 
@@ -45,6 +52,17 @@ impl AuditLog for PgStore {
         bind(&mut arguments, i64::try_from(query.limit).unwrap_or(i64::MAX));
         let rows = self.rows(sql::READ_AUDIT.into_sql_str(), arguments).await?;
         read_all::<AuditRow, _>(&rows)?.into_iter().map(AuditRow::restore).collect()
+    }
+}
+
+impl PgStore {
+    /// Whether the right server answers, and takes writes.
+    async fn look(&self) -> Result<(), StorageError> {
+        let rows = self.rows(SERVER.into_sql_str(), PgArguments::default()).await?;
+        let states: Vec<ServerState> = read_all(&rows)?;
+        let ours = |state: &ServerState| self.sessions.witness.look(state).is_ours();
+        let sound = states.iter().all(|state| ours(state) && state.writable);
+        if sound { Ok(()) } else { Err(StorageError::Unavailable) }
     }
 }
 
@@ -74,5 +92,22 @@ impl Work for Prune {
                 .rows_affected();
         }
         Ok(gone)
+    }
+}
+
+const PROBE: &str = "UPDATE write_probe SET at = \
+    coalesce($1::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)";
+
+/// A write that must last; where replication is synchronous, on the standby too.
+struct Probe;
+
+#[async_trait::async_trait]
+impl Work for Probe {
+    type Output = ();
+    const TRANSACTION: bool = false;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), AttemptError> {
+        sqlx::query(PROBE).bind(tx.now).execute(&mut *tx.connection).await?;
+        Ok(())
     }
 }

@@ -2,6 +2,8 @@
 //! own connections beside it and see the last commit.
 
 mod change;
+mod clock;
+mod file;
 mod keys;
 mod orders;
 mod place;
@@ -15,14 +17,17 @@ mod writer;
 
 use super::pool::CountedPool;
 use super::wakeups::Wakeups;
+use super::write_probe::WriteProbe;
 use super::{ConnectError, Settings};
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::clock::Clock;
 use crate::core::ports::storage_error::StorageError;
+use clock::{ForwardClock, ProcessClock};
+use file::FileIdentity;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Sqlite};
+use sqlx::{ConnectOptions, Sqlite, SqliteConnection};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,29 +36,29 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 use writer::{QUEUE, QueuedWork, Request, Work, Writer};
 
+pub use file::{FileLock, create};
+
 #[derive(Debug)]
 pub struct SqliteStore {
     queue: mpsc::Sender<QueuedWork>,
     readers: CountedPool<Sqlite>,
     clock: Arc<dyn Clock>,
     wakeups: Arc<Wakeups>,
+    probe: WriteProbe,
     time_limit: Duration,
     events: Arc<dyn AdapterEvents>,
 }
 
 /// How every connection is opened. WAL lets readers go on while the writer writes; FULL makes each
-/// commit an fsync, so that an answer means that the disk has it.
+/// commit an fsync, so that an answer means that the disk has it. No file is made in passing.
 pub fn options(url: &str, time_limit: Duration) -> Result<SqliteConnectOptions, sqlx::Error> {
     let options = SqliteConnectOptions::from_str(url)?
-        .create_if_missing(true)
+        .create_if_missing(false)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(time_limit)
         .disable_statement_logging();
-    if let Some(folder) = options.get_filename().parent() {
-        std::fs::create_dir_all(folder).map_err(sqlx::Error::Io)?;
-    }
     Ok(options)
 }
 
@@ -64,10 +69,16 @@ impl SqliteStore {
     /// # Errors
     /// The file cannot be opened.
     pub async fn connect(url: &str, settings: Settings) -> Result<Self, ConnectError> {
-        let Settings { max_connections, time_limit, clock, events } = settings;
-        let clock = clock.unwrap_or_else(|| Arc::new(ProcessClock));
+        let Settings { max_connections, time_limit, clock, events, .. } = settings;
         let options = options(url, time_limit)?;
-        let connection = Some(options.connect().await?);
+        let identity = FileIdentity::of(options.get_filename())?;
+        let mut connection = options.connect().await?;
+        let clock = match clock {
+            Some(clock) => clock,
+            None => {
+                Arc::new(ForwardClock::since(last(&mut connection).await?, Arc::new(ProcessClock)))
+            }
+        };
         let readers = SqlitePoolOptions::new()
             .max_connections(max_connections)
             .acquire_timeout(time_limit)
@@ -78,7 +89,9 @@ impl SqliteStore {
         let wakeups = Arc::<Wakeups>::default();
         let writer = Writer {
             options,
-            connection,
+            identity,
+            misplaced: false,
+            connection: Some(connection),
             clock: Arc::clone(&clock),
             wakeups: Arc::clone(&wakeups),
         };
@@ -87,7 +100,8 @@ impl SqliteStore {
             .name("sqlite-writer".to_owned())
             .spawn(move || runtime.block_on(writer.serve(requests)))
             .map_err(sqlx::Error::Io)?;
-        Ok(Self { queue, readers, clock, wakeups, time_limit, events })
+        let probe = WriteProbe::default();
+        Ok(Self { queue, readers, clock, wakeups, probe, time_limit, events })
     }
 
     /// Queues the work and waits for its commit. Work whose caller is gone before its batch begins
@@ -122,15 +136,10 @@ impl SqliteStore {
     }
 }
 
-/// The database's clock, where the database has none.
-#[derive(Debug)]
-struct ProcessClock;
-
-impl Clock for ProcessClock {
-    fn now(&self) -> Timestamp {
-        let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        Timestamp::default() + since
-    }
+/// How far the database's time has come, as far as indexes tell.
+async fn last(connection: &mut SqliteConnection) -> sqlx::Result<Timestamp> {
+    let last = sqlx::query_scalar(sql::LAST_TIME).fetch_one(connection).await?;
+    Ok(Timestamp::from_micros(last))
 }
 
 fn blob(id: Uuid) -> Vec<u8> {

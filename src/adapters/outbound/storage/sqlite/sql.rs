@@ -297,6 +297,13 @@ pub const PRUNE_CALLBACKS: &str = "DELETE FROM callbacks WHERE id IN \
 pub const PRUNE_AUDIT: &str = "DELETE FROM audit WHERE id IN \
     (SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2)";
 
+/// The latest time that an index knows, or readiness has written.
+pub const LAST_TIME: &str = "SELECT max((SELECT coalesce(max(updated_at), 0) FROM orders), \
+    (SELECT coalesce(max(created_at), 0) FROM tasks), (SELECT at FROM write_probe))";
+
+/// `?1` now.
+pub const PROBE: &str = "UPDATE write_probe SET at = ?1";
+
 #[cfg(test)]
 mod tests {
     use crate::core::payment::task::TaskKind;

@@ -23,7 +23,7 @@ impl StorageUpkeep for SqliteStore {
     }
 
     async fn ping(&self) -> Result<(), StorageError> {
-        self.write(Ping).await
+        self.probe.ask(self.write(Ping), self.write(Probe)).await
     }
 
     /// Of the readers. The writer has one connection, and a queue before it is how it gathers its
@@ -81,6 +81,20 @@ impl Work for Ping {
     type Output = ();
 
     async fn run(&mut self, _: &mut Tx<'_>) -> Result<(), WriteError> {
+        Ok(())
+    }
+}
+
+/// A write that must last.
+struct Probe;
+
+#[async_trait::async_trait]
+impl Work for Probe {
+    type Output = ();
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), WriteError> {
+        let proof = sqlx::query(sql::PROBE).bind(tx.now.micros());
+        proof.execute(&mut *tx.connection).await?;
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 //! one transaction, and answers after its one fsync: group commit. Under load a batch is as large as
 //! the queue, alone a caller waits for nobody.
 
+use super::file::FileIdentity;
 use super::{change, place};
 use crate::adapters::outbound::storage::invariants::violated;
 use crate::adapters::outbound::storage::wakeups::{WakeupSet, Wakeups};
@@ -180,6 +181,9 @@ impl Batch {
 
 pub struct Writer {
     pub options: SqliteConnectOptions,
+    pub identity: FileIdentity,
+    /// Told once.
+    pub misplaced: bool,
     /// `None` after a failure, until the next batch opens a new one.
     pub connection: Option<SqliteConnection>,
     pub clock: Arc<dyn Clock>,
@@ -221,7 +225,23 @@ impl Writer {
         }
     }
 
+    /// What is written to a file without a name is gone with the process, so nothing is: not ready,
+    /// until a restart opens what is there then.
+    fn is_in_place(&mut self) -> bool {
+        let in_place = self.identity.is_in_place();
+        if !in_place && !self.misplaced {
+            tracing::error!(
+                "the database's file was deleted or replaced: nothing is written to it"
+            );
+        }
+        self.misplaced = !in_place;
+        in_place
+    }
+
     async fn attempt(&mut self, batch: &mut Batch) -> Result<WakeupSet, WriteError> {
+        if !self.is_in_place() {
+            return Err(WriteError::Lost);
+        }
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.options.connect().await?,
