@@ -2,8 +2,8 @@
 //! be asked to do, `service` builds and runs, `shutdown` ends.
 
 mod commands;
-mod descriptors;
 mod database;
+mod descriptors;
 mod guarded;
 mod partners;
 mod reconcile;
