@@ -79,7 +79,7 @@ fn crosses(request: &Request, host: Option<&Authority>) -> bool {
     }
     let Some(origin) = headers.get(ORIGIN) else { return false };
     let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-    !origin.is_some_and(|(_, place)| host.is_some_and(|host| host.as_str() == place))
+    origin.is_none_or(|(_, place)| host.is_none_or(|host| host.as_str() != place))
 }
 
 fn authority(headers: &HeaderMap) -> Option<Authority> {

@@ -184,7 +184,7 @@ pub fn task_endings() -> impl Iterator<Item = &'static str> {
 
 /// Problems that the edge answers or logs, with whose fault each is. The words are those of the
 /// problem's `code`, so that a line in a log, an answer and a series are found by one word.
-pub const APP_ERRORS: [(ErrorType, &str); 37] = [
+pub const APP_ERRORS: [(ErrorType, &str); 41] = [
     (ErrorType::Validation, "invalid_request"),
     (ErrorType::Validation, "unauthenticated"),
     (ErrorType::Validation, "forbidden"),
@@ -195,13 +195,17 @@ pub const APP_ERRORS: [(ErrorType, &str); 37] = [
     (ErrorType::Validation, "unsupported_media_type"),
     (ErrorType::Validation, "idempotency_in_progress"),
     (ErrorType::Validation, "idempotency_key_reused"),
+    (ErrorType::Validation, "idempotency_key_required"),
     (ErrorType::Validation, "rate_limited"),
     (ErrorType::Validation, "signature_invalid"),
     (ErrorType::Validation, "order_not_found"),
     (ErrorType::Validation, "task_not_found"),
     (ErrorType::Domain, "order_invalid"),
     (ErrorType::Domain, "product_not_found"),
+    (ErrorType::Domain, "price_changed"),
+    (ErrorType::Domain, "currency_not_supported"),
     (ErrorType::Domain, "order_not_confirmable"),
+    (ErrorType::Domain, "cancel_in_progress"),
     (ErrorType::Domain, "order_not_cancellable"),
     (ErrorType::Domain, "order_not_refundable"),
     (ErrorType::Domain, "refund_exceeds_payment"),
