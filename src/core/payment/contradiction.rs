@@ -29,6 +29,13 @@ impl Registration {
     /// our word, about a hold that this did not release.
     #[must_use]
     pub fn contradicts(&self, asked: Timestamp, report: &PaymentReport) -> bool {
+        let after_our_word = self.cancel_sent_at.is_some_and(|sent| asked >= sent);
+        self.differs_from(report) || (report.status == ReportedStatus::Held && after_our_word)
+    }
+
+    /// Whether a report is about something else than what we registered: number, sums, the provider's id.
+    #[must_use]
+    pub fn differs_from(&self, report: &PaymentReport) -> bool {
         let other_id = match (&self.external_id, &report.external_id) {
             (Some(ours), Some(theirs)) => ours != theirs,
             (None, _) | (_, None) => false,
@@ -39,9 +46,7 @@ impl Registration {
             }
             ReportedStatus::Pending | ReportedStatus::Over(_) | ReportedStatus::Strange => false,
         };
-        let after_our_word = self.cancel_sent_at.is_some_and(|sent| asked >= sent);
-        let kept = report.status == ReportedStatus::Held && after_our_word;
         let other = report.number != self.number || report.amount != Some(self.amount);
-        other || other_sum || other_id || kept
+        other || other_sum || other_id
     }
 }

@@ -5,7 +5,6 @@ use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::decision::DomainEvent;
-use crate::core::payment::dispute::Dispute;
 use crate::core::payment::effect::{
     CallResult, ChangeResult, CompletedCall, QueryResult, RegisterResult,
 };

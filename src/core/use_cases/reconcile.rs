@@ -251,16 +251,23 @@ fn compare(
     report: &PaymentReport,
 ) -> Option<Verdict> {
     use RegistrationState::{Absent, Dead, Intent, Live, Paid, Surplus, Unknown};
-    if known.contradicts(report) {
+    if known.differs_from(report) {
         return Some(Verdict::Contradiction);
     }
     let explained = aggregate.explained(known);
     let returned = report.refunded.is_some_and(|told| told.minor() > explained.minor());
     let agreed = match (report.status, known.state) {
         (ReportedStatus::Paid, Paid | Surplus) => !returned,
-        (ReportedStatus::Pending, Live) | (ReportedStatus::Over(_), Dead) => true,
+        (ReportedStatus::Pending | ReportedStatus::Held, Live)
+        | (ReportedStatus::Over(_), Dead) => true,
         (ReportedStatus::Over(_), Paid | Surplus) => return Some(Verdict::Contradiction),
-        (ReportedStatus::Paid | ReportedStatus::Pending | ReportedStatus::Over(_), _)
+        (
+            ReportedStatus::Paid
+            | ReportedStatus::Pending
+            | ReportedStatus::Held
+            | ReportedStatus::Over(_),
+            _,
+        )
         | (ReportedStatus::Strange, Intent | Unknown | Live | Paid | Dead | Absent | Surplus) => {
             false
         }
