@@ -70,7 +70,7 @@ const HOUSE: &[Room] = &[
     // the frame knows everything
     room("bootstrap", &[""], &["anyhow", "axum", "rustix", "tokio", "tokio_util", "tracing", "secrecy", "clap"]),
     room("config", &["core", "adapters"], &["envy", "humantime", "secrecy", "serde", "thiserror", "tracing_subscriber::EnvFilter"]),
-    room("telemetry", &["config"], &["serde_json", "time", "tracing", "tracing_subscriber", "tracing_opentelemetry", "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "thiserror"]),
+    room("telemetry", &["config"], &["serde", "serde_json", "time", "tracing", "tracing_subscriber", "tracing_opentelemetry", "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "thiserror"]),
     room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio"]),
 
     // the partners' stand-in is written against their protocols, not against our code

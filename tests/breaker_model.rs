@@ -234,8 +234,9 @@ impl Model {
     const fn state(&self) -> BreakerState {
         match self.phase {
             Phase::Closed { .. } => BreakerState::Closed,
-            Phase::Open { .. } => BreakerState::Open,
-            Phase::HalfOpen { .. } => BreakerState::HalfOpen,
+            Phase::Open { until } if self.now < until => BreakerState::Open,
+            // Once its time is over, whether anybody calls or not.
+            Phase::Open { .. } | Phase::HalfOpen { .. } => BreakerState::HalfOpen,
         }
     }
 }

@@ -53,7 +53,10 @@ fn pages(text: &str) -> impl Iterator<Item = &str> {
     let of_a_path = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
     let words = text.split(move |c| !of_a_path(c));
     let words = words.map(|word| word.trim_start_matches('/').trim_end_matches(['.', ':']));
-    words.filter(|word| word.len() > 3 && word.ends_with(".md") && !word.contains("://"))
+    let made = |word: &str| word.starts_with("target/");
+    words.filter(move |word| {
+        word.len() > 3 && word.ends_with(".md") && !word.contains("://") && !made(word)
+    })
 }
 
 #[test]

@@ -225,10 +225,9 @@ async fn a_server_made_read_only_is_not_ready(world: World) {
         .unwrap();
     for (setting, ready) in [("on", false), ("off", true)] {
         let mut admin = admin(&world).await;
-        let set = format!(
-            "SET default_transaction_read_only = off; \
-            ALTER DATABASE {name} SET default_transaction_read_only = {setting}"
-        );
+        // Each by itself: several at once are one transaction, which has begun read-only.
+        admin.execute("SET default_transaction_read_only = off").await.unwrap();
+        let set = format!("ALTER DATABASE {name} SET default_transaction_read_only = {setting}");
         admin.execute(AssertSqlSafe(set)).await.unwrap();
         let store = world.another(&world.url, LONG).await;
         assert_eq!(store.ping().await.is_ok(), ready, "{setting}");

@@ -12,7 +12,7 @@ use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::Next;
 use crate::core::payment::effect::{CallKind, ProviderCall};
 use crate::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
-use crate::core::payment::registration::{LAST_SEQUENCE, RegistrationState};
+use crate::core::payment::registration::{LAST_SEQUENCE, Registration, RegistrationState};
 use crate::core::payment::task::{Lease, Reason, Task, TaskKind, TaskState};
 use std::time::Duration;
 
@@ -107,6 +107,9 @@ impl OrderAggregate {
             };
         }
         match self.order.status {
+            OrderStatus::AwaitingPayment if self.lacks_its_form() => {
+                self.form_anew(command, context)
+            }
             OrderStatus::AwaitingPayment | OrderStatus::Registering => self.already_confirmed(),
             OrderStatus::New | OrderStatus::PaymentFailed => self.begin_payment(command, context),
             status @ (OrderStatus::Paid | OrderStatus::Cancelled | OrderStatus::Refunded) => {
@@ -147,6 +150,33 @@ impl OrderAggregate {
             return ConfirmDecision::Postponed { retry_after: run_at.since(context.now) };
         };
         match self.arm(context, provider) {
+            Next::Call(call) => ConfirmDecision::Call(call),
+            Next::Rest | Next::LeaseLost => ConfirmDecision::Queued,
+        }
+    }
+
+    /// A registration that was taken up again waits for its payer, and nobody knows its form.
+    fn lacks_its_form(&self) -> bool {
+        let formless = |open: &Registration| {
+            let live = open.state == RegistrationState::Live;
+            live && open.form_url.is_none() && open.contradiction.is_none()
+        };
+        self.unfinished(TaskKind::RegisterPayment).is_none()
+            && self.open_registration().is_some_and(formless)
+    }
+
+    /// To its end with the one whose form was never told to us, before there is another.
+    fn form_anew(
+        &mut self,
+        command: &ConfirmCommand,
+        context: &DecisionContext,
+    ) -> ConfirmDecision {
+        let mut task = self.leased_task(context, TaskKind::RegisterPayment);
+        task.return_url.clone_from(&command.return_url);
+        task.trace.clone_from(&command.trace);
+        self.order.status = OrderStatus::Registering;
+        self.tasks.push(task);
+        match self.wind_down(context) {
             Next::Call(call) => ConfirmDecision::Call(call),
             Next::Rest | Next::LeaseLost => ConfirmDecision::Queued,
         }

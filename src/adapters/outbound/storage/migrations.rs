@@ -63,7 +63,7 @@ pub async fn check_schema(url: &str) -> Result<(), ConnectError> {
 async fn migrate_sqlite(url: &str) -> Result<(), ConnectError> {
     let options = sqlite::options(url, Settings::default().time_limit)?;
     sqlite::create(options.get_filename())?;
-    let mut connection = options.connect().await?;
+    let mut connection = sqlite::connect_patiently(&options).await?;
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     migrations!("sqlite").run_direct(None, &mut *transaction, false).await?;
     transaction.commit().await?;

@@ -272,16 +272,18 @@ fn without_a_sum_from_before_no_report_says_what_became_of_a_refund() {
 #[test]
 fn a_clients_key_names_one_refund_only() {
     let mut case = paid();
-    let ask = |case: &mut Case| {
+    let ask = |case: &mut Case, key: &str| {
         case.new_run();
         let amount = Some(Money::rub(500).unwrap());
-        let command = RefundCommand { amount, client_key: Some("k".to_owned()), trace: None };
-        begun(case.with_context(|aggregate, context| aggregate.refund_payment(&command, context)))
+        let command = RefundCommand { amount, client_key: Some(key.to_owned()), trace: None };
+        case.with_context(|aggregate, context| aggregate.refund_payment(&command, context))
     };
-    let query = ask(&mut case);
+    let query = begun(ask(&mut case, "k"));
     let refund = call(case.tell(&query, found_refunded(&query, 0)));
     case.tell(&refund, Answer::Refused { concerns_account: false });
-    ask(&mut case);
+    let repeated = ask(&mut case, "k");
+    assert!(matches!(repeated, RefundDecision::Known { state: RefundState::Refused, .. }));
+    begun(ask(&mut case, "another"));
     let keys: Vec<_> = case.aggregate.refunds.iter().map(|refund| &refund.key).collect();
     assert_eq!(keys.len(), 2);
     assert_ne!(keys[0], keys[1], "the provider would take the second for the first");

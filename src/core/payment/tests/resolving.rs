@@ -8,6 +8,23 @@ pub(super) fn unknown() -> (Case, ProviderCall) {
 }
 
 #[test]
+fn a_form_that_was_never_told_to_us_is_wound_down_before_there_is_another() {
+    let mut case = Case::new();
+    let first = case.begin();
+    case.tell(&first, registered());
+    case.aggregate.registrations[0].form_url = None;
+    let ConfirmDecision::Call(decline) = case.confirm() else { panic!("it must call") };
+    assert!(matches!(decline.kind, CallKind::Cancel { .. }));
+    let ask = call(case.tell(&decline, Answer::Acknowledged));
+    let again = call(case.tell(&ask, found(&ask, ReportedStatus::Over(Ending::Cancelled))));
+    assert!(registers(&again));
+    assert_ne!(again.target.number, first.target.number);
+    case.tell(&again, registered());
+    assert_eq!(case.own_task().state, TaskState::Succeeded);
+    assert_eq!(case.status(), OrderStatus::AwaitingPayment);
+}
+
+#[test]
 fn after_a_timeout_nobody_else_is_called() {
     let (case, _) = unknown();
     let task = case.own_task();

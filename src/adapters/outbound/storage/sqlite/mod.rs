@@ -38,6 +38,9 @@ use writer::{QUEUE, QueuedWork, Request, Work, Writer};
 
 pub use file::{FileLock, create};
 
+const OPEN_ATTEMPTS: u32 = 100;
+const OPEN_PAUSE: Duration = Duration::from_millis(20);
+
 #[derive(Debug)]
 pub struct SqliteStore {
     queue: mpsc::Sender<QueuedWork>,
@@ -60,6 +63,28 @@ pub fn options(url: &str, time_limit: Duration) -> Result<SqliteConnectOptions, 
         .busy_timeout(time_limit)
         .disable_statement_logging();
     Ok(options)
+}
+
+/// Opens the file. Of those who open a new one together all but one may find it locked: turning it into a WAL
+/// file is the one thing for which SQLite does not wait.
+///
+/// # Errors
+/// It cannot be opened, or stays locked.
+pub async fn connect_patiently(
+    options: &SqliteConnectOptions,
+) -> Result<SqliteConnection, sqlx::Error> {
+    for _ in 0..OPEN_ATTEMPTS {
+        match options.connect().await {
+            Err(error) if is_busy(&error) => tokio::time::sleep(OPEN_PAUSE).await,
+            opened => return opened,
+        }
+    }
+    options.connect().await
+}
+
+fn is_busy(error: &sqlx::Error) -> bool {
+    // SQLITE_BUSY
+    error.as_database_error().and_then(|told| told.code()).is_some_and(|code| code == "5")
 }
 
 impl SqliteStore {
