@@ -36,10 +36,20 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Span<MIN, MAX> {
             deserializer,
             |t| parse(t).filter(|d| (min..=max).contains(d)).map(Self),
             || {
-                let [min, max] = [min, max].map(humantime::format_duration);
+                let [min, max] = [min, max].map(in_words);
                 format!("a duration with its unit (250ms, 2s, 5m) from {min} to {max}")
             },
         )
+    }
+}
+
+/// A duration as one would write it: whole days stay days, however many.
+fn in_words(duration: Duration) -> String {
+    let (days, rest) = (duration.as_secs() / (DAY / SECOND), duration.as_secs() % (DAY / SECOND));
+    if days > 0 && rest == 0 {
+        format!("{days}d")
+    } else {
+        humantime::format_duration(duration).to_string()
     }
 }
 

@@ -4,6 +4,7 @@
 mod payment_systems;
 mod refused;
 mod secrets;
+mod table;
 
 use order_service::adapters::outbound::odnakassa::OdnaKassaConfig;
 use order_service::adapters::outbound::sber::{Credentials, SberConfig};
