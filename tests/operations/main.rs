@@ -1,10 +1,11 @@
 //! What people on call look at, held to what the service really tells: rules, their stories, boards and
-//! runbooks (config/prometheus, config/grafana, docs/runbooks).
+//! runbooks (config/prometheus, config/grafana, docs/runbooks); and what it is deployed with.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod alerts;
 mod boards;
+mod deployment;
 mod promql;
 mod promtool;
 
