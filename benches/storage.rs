@@ -151,6 +151,7 @@ async fn place(store: &dyn OrderRepository) -> OrderId {
         quantity: 2,
         unit_price: Money::rub(minor).expect("a price"),
         price_stale: false,
+        vat: None,
     };
     let items = vec![item("p-1", 19_900), item("p-2", 9_900)];
     let now =
@@ -205,6 +206,7 @@ fn task(order_id: OrderId, now: Timestamp) -> Task {
         settled: None,
         trace: None,
         return_url: None,
+        form_lifetime: None,
         version: 1,
         created_at: now,
         updated_at: now,

@@ -333,6 +333,7 @@ fn housekeeping(parts: &Parts) -> Housekeeping {
             keys: KEYS,
             callbacks: database.callback_retention,
             audit: database.audit_retention,
+            buyers: database.buyer_retention,
         },
         stop: parts.stop.clone(),
     }

@@ -176,6 +176,7 @@ pub(super) const SERVICE: &[Row] = &[
     row("DATABASE_MAX_CONNECTIONS", "10"),
     row("CALLBACK_RETENTION", "180d"),
     row("AUDIT_RETENTION", "180d"),
+    row("BUYER_RETENTION", "30d"),
     url("DATABASE_DIRECT_URL", Default::Unset),
     row("DATABASE_PREPARED", "on"),
     row("DATABASE_ACCEPT_ASYNC", "false"),

@@ -126,6 +126,7 @@ pub(super) struct ServiceVars {
     pub(super) database_max_connections: Whole<1, 1_000>,
     pub(super) callback_retention: Span<{ MINUTE }, { 3650 * DAY }>,
     pub(super) audit_retention: Span<{ MINUTE }, { 3650 * DAY }>,
+    pub(super) buyer_retention: Span<{ MINUTE }, { 3650 * DAY }>,
     pub(super) database_direct_url: Option<DatabaseUrl>,
     pub(super) database_prepared: OneOf<Switch>,
     pub(super) database_accept_async: OneOf<bool>,

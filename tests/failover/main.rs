@@ -121,6 +121,7 @@ fn order() -> Order {
         quantity: 1,
         unit_price: Money::rub(100).unwrap(),
         price_stale: false,
+        vat: None,
     };
     let id = OrderId::new(Timestamp::from_micros(1), fastrand::u128(..));
     let customer = CustomerId::parse("c-1").unwrap();
@@ -156,6 +157,7 @@ fn task(order_id: OrderId, now: Timestamp) -> Task {
         dispute: None,
         trace: None,
         return_url: None,
+        form_lifetime: None,
         version: 1,
         created_at: now,
         updated_at: now,

@@ -1,7 +1,7 @@
 //! Confirm, cancel, refund.
 
 use crate::fakes::Behaviour;
-use crate::harness::{Harness, Options};
+use crate::harness::{Harness, Options, one_item};
 use axum::body::Body;
 use http::Request;
 use order_service::core::domain::ids::OrderId;
@@ -22,7 +22,10 @@ async fn a_confirmed_order_can_be_paid_and_says_where() {
     let form_url = reply.json["form_url"].as_str().unwrap();
     assert_eq!(
         reply.json,
-        json!({"status": "registered", "order_id": id, "provider": "sber", "form_url": form_url})
+        json!({
+            "status": "registered", "order_id": id, "provider": "sber", "form_url": form_url,
+            "return_url": "https://shop.example/paid",
+        })
     );
     let order = harness.get(&format!("/v1/orders/{id}")).await.json;
     assert_eq!(order["status"], "awaiting_payment");
@@ -181,7 +184,7 @@ async fn the_payer_comes_back_only_to_an_allowed_address() {
     let reply =
         harness.post(&path, &json!({"return_url": "https://shop.example/back?o={order_id}"})).await;
     assert_eq!(reply.status, 200);
-    let sent = harness.sber.registered.lock().unwrap()[0].0.return_url.clone();
+    let sent = harness.sber.registered.lock().unwrap()[0].0.checkout.return_url.clone();
     assert_eq!(sent, format!("https://shop.example/back?o={id}"));
 }
 
@@ -342,4 +345,31 @@ async fn a_client_that_hangs_up_leaves_the_registration_to_its_end() {
     harness.app.services.detached.wait().await;
     let order = harness.get(&format!("/v1/orders/{id}")).await.json;
     assert_eq!(order["status"], "awaiting_payment");
+}
+
+#[tokio::test]
+async fn a_form_lives_as_long_as_wished_and_says_where_it_leads_back() {
+    let harness = Harness::open();
+    let mut said = one_item();
+    said["external_id"] = json!("A/1");
+    let placed = harness.post("/v1/orders", &said).await;
+    let path = format!("{}/confirm", placed.header("location"));
+    for bad in [json!(299), json!(604_801), json!("600"), json!(1.5)] {
+        let reply = harness.post(&path, &json!({"form_lifetime": bad})).await;
+        assert_eq!(
+            (reply.status.as_u16(), reply.pointers()),
+            (400, vec!["/form_lifetime"]),
+            "{bad}"
+        );
+    }
+    let wish = json!({"form_lifetime": 600, "return_url": "https://shop.example/{external_id}"});
+    let first = harness.post(&path, &wish).await;
+    assert_eq!(first.json["return_url"], "https://shop.example/A%2F1");
+    let sent = harness.sber.registered.lock().unwrap()[0].0.checkout.clone();
+    assert_eq!(sent.lifetime, Some(Duration::from_secs(600)));
+    let order = harness.get(placed.header("location")).await;
+    assert_eq!(order.json["payment"]["expires_at"], json!(sent.expires_at.unwrap().to_rfc3339()));
+    // Whoever confirms again is told which one holds.
+    let other = json!({"return_url": "https://shop.example/other"});
+    assert_eq!(harness.post(&path, &other).await.bytes, first.bytes);
 }

@@ -148,7 +148,13 @@ async fn a_refunds_key_outlives_the_day_for_which_requests_are_kept() {
     let part = json!({"amount": {"amount": 5_000, "currency": "RUB"}});
     let refund = async |body: &Value| {
         let kept = Duration::from_secs(86_400);
-        let forget = Retention { tasks: kept, keys: Duration::ZERO, callbacks: kept, audit: kept };
+        let forget = Retention {
+            tasks: kept,
+            keys: Duration::ZERO,
+            callbacks: kept,
+            audit: kept,
+            buyers: kept,
+        };
         harness.store.prune(&forget).await.unwrap();
         harness.post_with(&path, body, &[("idempotency-key", "r-1")]).await
     };

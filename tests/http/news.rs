@@ -10,7 +10,7 @@ use order_service::core::payment::task::{Reason, TaskKind};
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::order_repository::{OrderRepository, Scope};
-use order_service::core::ports::payment::RegisterOrder;
+use order_service::core::ports::payment::{Checkout, RegisterOrder};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -34,7 +34,14 @@ impl Harness {
     /// The provider knows a registration that the database does not.
     async fn forgotten(&self, id: &str, provider: Provider) -> ProviderNumber {
         let (number, amount) = (number(id, 1), self.aggregate(id).await.order.total);
-        let order = RegisterOrder { number: number.clone(), amount, return_url: String::new() };
+        let checkout = Checkout {
+            return_url: String::new(),
+            lifetime: None,
+            expires_at: None,
+            description: None,
+            receipt: None,
+        };
+        let order = RegisterOrder { number: number.clone(), amount, checkout };
         let call = Call::new(Deadline::after(Duration::from_secs(1)), None);
         let fake = self.providers.iter().find(|fake| fake.provider == provider).unwrap();
         fake.registered.lock().unwrap().push((order, call));

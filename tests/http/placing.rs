@@ -23,6 +23,7 @@ async fn an_order_is_placed_with_the_catalogs_prices() {
         json!({
             "id": id,
             "customer_id": "c-1",
+            "external_id": null,
             "status": "new",
             "items": [{
                 "product_id": "p-1",
@@ -30,8 +31,11 @@ async fn an_order_is_placed_with_the_catalogs_prices() {
                 "quantity": 2,
                 "unit_price": {"amount": 10_000, "currency": "RUB"},
                 "price_stale": false,
+                "vat": null,
             }],
             "total": {"amount": 20_000, "currency": "RUB"},
+            "description": null,
+            "metadata": {},
             "payment": null,
             "task_id": null,
             "created_at": when,
@@ -211,4 +215,70 @@ async fn a_client_that_hangs_up_cancels_nothing() {
     let listed = harness.get("/v1/orders").await;
     assert_eq!(listed.json["items"].as_array().unwrap().len(), 1);
     assert_eq!(harness.traffic.ended.lock().unwrap()[0].2, 499);
+}
+
+#[tokio::test]
+async fn what_a_shop_says_of_an_order_is_given_back_but_for_the_buyer() {
+    let harness = Harness::open();
+    let said = json!({
+        "customer_id": null,
+        "items": [{"product_id": "p-1", "quantity": 1, "vat": "vat10"}],
+        "external_id": "A-1/2", "description": "Чай", "metadata": {"utm": "mail"},
+        "buyer": {"email": "buyer@example.com"},
+    });
+    let placed = harness.post("/v1/orders", &said).await;
+    assert_eq!(placed.status, 201, "{}", placed.json);
+    assert_eq!(placed.json["customer_id"], json!(null), "a guest");
+    for member in ["external_id", "description", "metadata"] {
+        assert_eq!(placed.json[member], said[member]);
+    }
+    assert_eq!(placed.json["items"][0]["vat"], "vat10");
+    let read = harness.get(placed.header("location")).await;
+    assert_eq!(read.bytes, placed.bytes);
+    assert!(!String::from_utf8(read.bytes).unwrap().contains("buyer@example.com"));
+    // The payment system hears it all.
+    let id = placed.json["id"].as_str().unwrap();
+    harness.confirm(id).await;
+    let sent = harness.sber.registered.lock().unwrap()[0].0.checkout.clone();
+    assert_eq!(sent.description.as_deref(), Some("Чай"));
+    let buyer = sent.receipt.unwrap().buyer.unwrap();
+    assert_eq!(buyer.email.as_deref(), Some("buyer@example.com"));
+}
+
+#[tokio::test]
+async fn a_shop_finds_its_order_by_its_own_number_and_cannot_place_it_twice() {
+    let harness = Harness::open();
+    let mut said = one_item();
+    said["external_id"] = json!("A-1");
+    let placed = harness.post("/v1/orders", &said).await;
+    let again = harness.post("/v1/orders", &said).await;
+    assert_eq!((again.status.as_u16(), again.code()), (409, "external_id_taken"));
+    assert_eq!(again.json["order_id"], placed.json["id"]);
+    let found = harness.get("/v1/orders?external_id=A-1").await;
+    assert_eq!(found.json["items"], json!([placed.json]));
+    let other = harness.get("/v1/orders?external_id=A-2").await;
+    assert_eq!(other.json["items"], json!([]));
+    let bad = harness.get("/v1/orders?external_id=").await;
+    assert_eq!((bad.status.as_u16(), bad.pointers()), (400, vec!["/external_id"]));
+}
+
+#[tokio::test]
+async fn every_word_belongs_to_what_a_key_stands_for() {
+    let harness = Harness::open();
+    let key = [("idempotency-key", "k")];
+    let mut said = one_item();
+    said["metadata"] = json!({"a": "1"});
+    let placed = harness.post_with("/v1/orders", &said, &key).await;
+    assert_eq!(harness.post_with("/v1/orders", &said, &key).await.bytes, placed.bytes);
+    for (member, other) in [
+        ("metadata", json!({"a": "2"})),
+        ("description", json!("x")),
+        ("external_id", json!("x")),
+        ("buyer", json!({"phone": "+79991234567"})),
+    ] {
+        let mut changed = said.clone();
+        changed[member] = other;
+        let reply = harness.post_with("/v1/orders", &changed, &key).await;
+        assert_eq!(reply.code(), "idempotency_key_reused", "{member}");
+    }
 }

@@ -372,3 +372,23 @@ async fn who_is_refused_does_no_work() {
     }
     assert!(harness.catalog.calls.lock().unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn a_guest_is_ordered_for_by_who_may_order_for_anybody() {
+    let harness = guarded();
+    let items = json!({"customer_id": null, "items": [{"product_id": "p-1", "quantity": 1}]});
+    let own = post(&harness, "/v1/orders", &token("c-1", "orders"), &items).await;
+    assert_eq!((own.status.as_u16(), own.code()), (403, "forbidden"));
+    let guest = post(&harness, "/v1/orders", &token("shop", "orders:any"), &items).await;
+    assert_eq!((guest.status.as_u16(), &guest.json["customer_id"]), (201, &json!(null)));
+    let path = guest.header("location");
+    assert_eq!(get(&harness, path, &token("c-1", "orders")).await.code(), "order_not_found");
+    assert_eq!(get(&harness, path, &token("shop", "orders:any")).await.status, 200);
+    // Two shops may use the same number.
+    let mut numbered = items;
+    numbered["external_id"] = json!("A-1");
+    for (shop, status) in [("shop", 201), ("other", 201), ("shop", 409)] {
+        let placed = post(&harness, "/v1/orders", &token(shop, "orders:any"), &numbered).await;
+        assert_eq!(placed.status.as_u16(), status, "{shop}");
+    }
+}

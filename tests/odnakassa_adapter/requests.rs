@@ -8,6 +8,7 @@ use crate::payment_partner::port::rejected;
 use crate::{API_KEY, listed, payment_object, rig};
 use order_service::core::domain::money::{Currency, Money};
 use order_service::core::domain::provider::Provider;
+use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::ports::payment::{Concern, PaymentPort};
 use order_service::core::ports::trace::TraceParent;
 use serde_json::json;
@@ -34,7 +35,7 @@ async fn a_registration_is_keyed_by_our_number() {
     assert_eq!(sent.trace_id(), trace.trace_id());
     let expected = json!({
         "order_id": NUMBER, "amount": {"value": "199.00", "currency": "RUB"}, "capture": true,
-        "description": format!("Заказ {NUMBER}"), "return_url": order().return_url,
+        "description": format!("Заказ {NUMBER}"), "return_url": order().checkout.return_url,
     });
     assert_eq!(asked.json(), expected);
 }
@@ -109,4 +110,18 @@ async fn the_adapter_tells_nobody_its_secrets() {
     assert_eq!(rig.adapter.provider(), Provider::OdnaKassa);
     assert!(rig.adapter.repeats_safely());
     assert_eq!(rig.adapter.call_limit(), Duration::from_secs(11));
+}
+
+#[tokio::test]
+async fn a_wished_life_and_a_description_are_told() {
+    let rig = rig().await;
+    rig.stub.then(json(201, &payment_object("pending")));
+    let mut order = order();
+    order.checkout.description = Some("Чай".into());
+    order.checkout.lifetime = Some(Duration::from_secs(3_600));
+    order.checkout.expires_at = Some(Timestamp::from_micros(1_764_500_000_000_000));
+    rig.adapter.register(&order, &call()).await.unwrap();
+    let body = rig.stub.asked_once().json();
+    assert_eq!(body["description"], "Чай");
+    assert_eq!(body["expires_at"], "2025-11-30T10:53:20Z");
 }

@@ -42,7 +42,7 @@ async fn a_key_with_another_body_is_an_alarm_and_a_question() {
     let kassa = kassa().await;
     kassa.adapter.register(&order(), &call()).await.unwrap();
     let mut other = order();
-    other.return_url = "https://shop.example/elsewhere".to_owned();
+    other.checkout.return_url = "https://shop.example/elsewhere".to_owned();
     let refused = kassa.adapter.register(&other, &call()).await;
     assert_eq!(refused, Err(PaymentError::Duplicate));
     assert_eq!(kassa.alarms.rung(), 1);

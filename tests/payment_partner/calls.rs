@@ -7,7 +7,7 @@ use order_service::core::domain::unavailable::Unknown;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::payment::{
-    CancelOrder, PaymentError, PaymentPort, PaymentRef, RefundOrder, RegisterOrder,
+    CancelOrder, Checkout, PaymentError, PaymentPort, PaymentRef, RefundOrder, RegisterOrder,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -29,7 +29,18 @@ pub fn order() -> RegisterOrder {
     RegisterOrder {
         number: ProviderNumber::told(NUMBER),
         amount: Money::rub(19_900).unwrap(),
+        checkout: checkout(),
+    }
+}
+
+/// A shop that says no more than where its payers come back to.
+pub fn checkout() -> Checkout {
+    Checkout {
         return_url: "https://shop.example/back?a=1&b=%20".to_owned(),
+        lifetime: None,
+        expires_at: None,
+        description: None,
+        receipt: None,
     }
 }
 

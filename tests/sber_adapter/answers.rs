@@ -158,6 +158,7 @@ async fn a_report_carries_what_the_core_compares() {
         external_id: Some(EXTERNAL_ID.to_owned()),
         amount: Some(Money::rub(19_900).unwrap()),
         taken: None,
+        decline: None,
         status: ReportedStatus::Paid,
         refunded: Some(Money::rub(5_000).unwrap()),
         form_url: None,

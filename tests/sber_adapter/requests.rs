@@ -7,11 +7,14 @@ use crate::payment_partner::json;
 use crate::payment_partner::port::rejected;
 use crate::{PASSWORD, code, form, known, registered, rig, rig_with};
 use order_service::adapters::outbound::sber::{Credentials, Protocol};
+use order_service::core::domain::details::{Buyer, Vat};
+use order_service::core::domain::ids::ProductId;
 use order_service::core::domain::money::{Currency, Money};
+use order_service::core::domain::order::Item;
 use order_service::core::domain::provider::Provider;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
-use order_service::core::ports::payment::{Concern, PaymentPort};
+use order_service::core::ports::payment::{Concern, PaymentPort, Receipt};
 use order_service::core::ports::trace::TraceParent;
 use secrecy::SecretString;
 use serde_json::json;
@@ -41,7 +44,7 @@ async fn a_classic_registration_is_a_form_without_secrets_in_its_url() {
         ("language", "ru"),
         ("orderNumber", NUMBER),
         ("password", PASSWORD),
-        ("returnUrl", &order().return_url),
+        ("returnUrl", &order().checkout.return_url),
         ("userName", "shop-api"),
     ];
     assert!(fields.iter().map(|(name, value)| (&**name, &**value)).eq(expected), "{fields:?}");
@@ -57,7 +60,7 @@ async fn a_json_registration_has_numbers_where_numbers_belong() {
     assert_eq!(asked.header("x-idempotencyKey"), Some(NUMBER));
     let expected = json!({
         "userName": "shop-api", "password": PASSWORD, "orderNumber": NUMBER, "amount": 19900,
-        "currency": "643", "returnUrl": order().return_url,
+        "currency": "643", "returnUrl": order().checkout.return_url,
         "description": format!("Заказ {NUMBER}"), "language": "ru",
     });
     assert_eq!(asked.json(), expected);
@@ -145,4 +148,40 @@ async fn the_adapter_tells_nobody_its_secrets() {
     assert_eq!(rig.adapter.provider(), Provider::Sber);
     assert!(!rig.adapter.repeats_safely());
     assert_eq!(rig.adapter.call_limit(), Duration::from_secs(11));
+}
+
+#[tokio::test]
+async fn what_the_shop_says_is_told_to_the_bank_and_shown_to_nobody() {
+    let rig = rig(Protocol::Classic).await;
+    rig.stub.then(json(200, &registered()));
+    let item = Item {
+        product_id: ProductId::parse("p-1").unwrap(),
+        name: "Чай".into(),
+        quantity: 1,
+        unit_price: Money::rub(19_900).unwrap(),
+        price_stale: false,
+        vat: Some(Vat::Ten),
+    };
+    let buyer = Buyer { email: Some("a@b.example".into()), phone: Some("+79991234567".into()) };
+    let mut order = order();
+    order.checkout.description = Some("Чай + печенье — 50%".into());
+    order.checkout.lifetime = Some(Duration::from_secs(3_600));
+    order.checkout.receipt = Some(Receipt { buyer: Some(buyer), items: vec![item] });
+    assert!(!format!("{order:?}").contains("a@b.example"));
+    rig.adapter.register(&order, &call()).await.unwrap();
+    let fields: std::collections::BTreeMap<_, _> =
+        form(&rig.stub.asked_once().body).into_iter().collect();
+    assert_eq!(fields["description"], "Чай   печенье   50 ");
+    assert_eq!(fields["sessionTimeoutSecs"], "3600");
+    let bundle: serde_json::Value = serde_json::from_str(&fields["orderBundle"]).unwrap();
+    assert_eq!(
+        bundle,
+        json!({
+            "customerDetails": {"email": "a@b.example", "phone": "+79991234567"},
+            "cartItems": {"items": [{
+                "positionId": 1, "name": "Чай", "quantity": {"value": 1, "measure": "шт"},
+                "itemCode": "p-1", "itemPrice": 19_900, "itemAmount": 19_900, "tax": {"taxType": 2},
+            }]},
+        })
+    );
 }

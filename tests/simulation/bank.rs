@@ -220,6 +220,7 @@ impl Bank {
             external_id: Some(payment.external_id()),
             amount: Some(told),
             taken: None,
+            decline: None,
             status,
             refunded,
             form_url: form.then(|| payment.form_url()),

@@ -7,7 +7,9 @@ use order_service::core::domain::order::{Order, OrderStatus};
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::dispute::{Dispute, Side};
-use order_service::core::payment::registration::{Ending, Registration, RegistrationState};
+use order_service::core::payment::registration::{
+    Decline, Ending, Registration, RegistrationState,
+};
 use order_service::core::payment::task::{Reason, Task, TaskError, TaskKind, TaskState};
 use order_service::core::ports::order_repository::{LoadOptions, Scope, SideWrites, TxContext};
 use std::sync::Arc;
@@ -70,6 +72,8 @@ fn full_registration(intent: Registration) -> Registration {
     Registration {
         state: RegistrationState::Dead,
         ending: Some(Ending::Declined),
+        decline: Some(Decline::LimitExceeded),
+        return_url: Some("https://shop.example/?a=«2»".into()),
         external_id: Some("ext \"1\"".into()),
         form_url: Some("https://pay.example/?a=1&b=«2»".into()),
         sent_at: Some(START),
@@ -107,6 +111,7 @@ fn full_task(task: Task) -> Task {
         }),
         trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
         return_url: Some("https://shop.example/back".into()),
+        form_lifetime: Some(Duration::from_secs(3_600)),
         ..task
     }
 }

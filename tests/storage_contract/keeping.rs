@@ -1,9 +1,10 @@
 //! What is kept beside the orders: outcomes of keys, callbacks, audit; and for how long.
 
-use crate::world::{World, kept_for, order, registration};
+use crate::world::{World, kept_for, named, order, registration};
 use order_service::adapters::observe::storage_upkeep::{AuditQuery, Retention};
+use order_service::core::domain::details::OrderDetails;
 use order_service::core::domain::ids::{OrderId, ProductId, TaskId};
-use order_service::core::domain::order::{OrderInvalid, OrderStatus};
+use order_service::core::domain::order::{Order, OrderInvalid, OrderStatus};
 use order_service::core::domain::provider::{Provider, ProviderNumber};
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::TaskState;
@@ -274,6 +275,23 @@ pub async fn each_is_kept_for_its_own_time(world: World) {
     cancel(&world, task.order_id, writes).await.unwrap();
     world.turn(2 * DAY);
     assert_eq!(gone(Retention { tasks: DAY, ..week }).await, 1, "a person has closed it");
+}
+
+pub async fn a_buyer_is_forgotten_and_the_order_is_not(world: World) {
+    let old = world.store.place(named("shop", "A-1")).await.unwrap();
+    world.turn(DAY);
+    let young = world.store.place(named("shop", "A-2")).await.unwrap();
+    let gone = async |retention: Retention| world.store.prune(&retention).await.unwrap();
+    let day = Retention { buyers: DAY, ..kept_for(7 * DAY) };
+    assert_eq!(gone(day).await, 0, "a day, and not a moment less");
+    world.turn(Duration::from_micros(1));
+    assert_eq!((gone(day).await, gone(day).await), (1, 0));
+    let details = OrderDetails { buyer: None, ..old.details.clone() };
+    assert_eq!(world.aggregate(old.id).await.order, Order { details, ..old.clone() });
+    assert_eq!(world.aggregate(young.id).await.order, young);
+    // Whatever is decided afterwards does not bring it back.
+    world.change(old.id, |d, _| d.order.status = OrderStatus::Cancelled).await.unwrap();
+    assert_eq!(world.aggregate(old.id).await.order.details.buyer, None);
 }
 
 pub async fn a_healthy_store_answers_a_ping(world: World) {

@@ -52,6 +52,9 @@ contract! {
         of_many_with_one_key_one_is_placed,
         all_that_was_placed_at_once_is_there,
         hostile_text_reads_back_without_nul,
+        what_a_shop_says_of_an_order_reads_back_and_a_guest_is_nobody,
+        an_external_id_names_one_order_of_its_owner,
+        of_many_with_one_external_id_one_is_placed,
     }
     changing {
         no_order_no_decision,
@@ -123,6 +126,7 @@ contract! {
         a_review_that_a_person_closed_leaves_the_list,
         what_is_older_than_it_is_kept_goes,
         each_is_kept_for_its_own_time,
+        a_buyer_is_forgotten_and_the_order_is_not,
         a_healthy_store_answers_a_ping,
         its_connections_are_counted,
     }

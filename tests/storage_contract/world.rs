@@ -3,6 +3,7 @@
 use order_service::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use order_service::adapters::observe::storage_upkeep::Retention;
 use order_service::adapters::outbound::storage::{MemoryStore, Settings, Store, connect, migrate};
+use order_service::core::domain::details::{Buyer, ExternalId, OrderDetails, ShopReference, Vat};
 use order_service::core::domain::ids::{
     CustomerId, InstanceId, LeaseToken, OrderId, ProductId, TaskId,
 };
@@ -192,7 +193,7 @@ async fn on_server(server: &str, sql: String) {
 
 /// Everything is kept so long.
 pub const fn kept_for(age: Duration) -> Retention {
-    Retention { tasks: age, keys: age, callbacks: age, audit: age }
+    Retention { tasks: age, keys: age, callbacks: age, audit: age, buyers: age }
 }
 
 /// A request to place with this key.
@@ -209,6 +210,18 @@ pub fn order(customer: &str) -> Order {
     Order::place(OrderId::new(elsewhere, fastrand::u128(..)), customer, items, elsewhere).unwrap()
 }
 
+/// An order that a shop calls by a name of its own, and says more of.
+pub fn named(owner: &str, external_id: &str) -> Order {
+    let external_id = ExternalId::parse(external_id).unwrap();
+    let details = OrderDetails {
+        reference: Some(ShopReference { owner: owner.into(), external_id }),
+        description: Some("Чай, «чёрный»".into()),
+        metadata: [("utm".to_owned(), "a'b\"c".to_owned())].into(),
+        buyer: Some(Buyer { email: Some("a@b.example".into()), phone: None }),
+    };
+    Order { details, ..order("c-1") }
+}
+
 fn item(product: &str, quantity: u32, kopecks: i64) -> Item {
     Item {
         product_id: ProductId::parse(product).unwrap(),
@@ -216,6 +229,7 @@ fn item(product: &str, quantity: u32, kopecks: i64) -> Item {
         quantity,
         unit_price: Money::rub(kopecks).unwrap(),
         price_stale: kopecks == 0,
+        vat: (kopecks == 0).then_some(Vat::Twenty),
     }
 }
 
@@ -254,6 +268,7 @@ pub fn task(order: OrderId, kind: TaskKind, run_at: Timestamp) -> Task {
         settled: None,
         trace: None,
         return_url: None,
+        form_lifetime: None,
         version: 1,
         created_at: run_at,
         updated_at: run_at,

@@ -15,7 +15,7 @@ pub trait StorageUpkeep: Send + Sync + fmt::Debug {
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError>;
 
     /// Removes what is older than it is kept, a small batch of each at a time. What waits for a person
-    /// stays. Returns how many rows went.
+    /// stays. Returns how many rows went, or were emptied.
     async fn prune(&self, retention: &Retention) -> Result<u64, StorageError>;
 
     /// Whether a transaction could begin now.
@@ -43,6 +43,8 @@ pub struct Retention {
     pub callbacks: Duration,
     /// Of what operators did.
     pub audit: Duration,
+    /// Of whom an order was for, since the order changed last.
+    pub buyers: Duration,
 }
 
 /// What operators did by hand, for those who ask who did what, when and why.
@@ -56,7 +58,7 @@ pub trait AuditLog: Send + Sync + fmt::Debug {
 #[async_trait::async_trait]
 pub trait OrderRecords: Send + Sync + fmt::Debug {
     /// The order behind a number at a payment system, else behind a payment system's own id, else behind
-    /// a task's id.
+    /// a shop's number (of several shops, the newest), else behind a task's id.
     async fn order_named(&self, name: &str) -> Result<Option<OrderId>, StorageError>;
 
     /// What payment systems told of the order's registrations: newest first, at most `limit`.

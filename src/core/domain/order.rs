@@ -1,5 +1,6 @@
 //! The order: what was bought, for whom, for how much, and how far it has come.
 
+use crate::core::domain::details::{OrderDetails, Vat};
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
 use crate::core::domain::money::{Money, MoneyError};
 use crate::core::domain::timestamp::Timestamp;
@@ -61,15 +62,20 @@ pub struct Item {
     pub unit_price: Money,
     /// The price came from the cache while the catalog could not answer.
     pub price_stale: bool,
+    /// What a receipt says, if the shop told.
+    pub vat: Option<Vat>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     pub id: OrderId,
-    pub customer_id: CustomerId,
+    /// `None` for a guest, of whom the shop knows no more than this order.
+    pub customer_id: Option<CustomerId>,
     pub status: OrderStatus,
     pub items: Vec<Item>,
     pub total: Money,
+    /// Given when it was placed; but for the buyer, who is erased in time, it never changes.
+    pub details: OrderDetails,
     /// When the first cancel was accepted: from then on no form is handed out or shown.
     pub cancel_requested_at: Option<Timestamp>,
     pub created_at: Timestamp,
@@ -141,7 +147,7 @@ impl Order {
     /// that is zero or too large to be paid.
     pub fn place(
         id: OrderId,
-        customer_id: CustomerId,
+        customer_id: impl Into<Option<CustomerId>>,
         items: Vec<Item>,
         now: Timestamp,
     ) -> Result<Self, OrderInvalid> {
@@ -151,10 +157,11 @@ impl Order {
         let status = OrderStatus::New;
         Ok(Self {
             id,
-            customer_id,
+            customer_id: customer_id.into(),
             status,
             items,
             total,
+            details: OrderDetails::default(),
             cancel_requested_at: None,
             created_at: now,
             updated_at: now,
@@ -195,6 +202,7 @@ mod tests {
             quantity,
             unit_price: Money::rub(kopecks).unwrap(),
             price_stale: false,
+            vat: None,
         }
     }
 

@@ -61,7 +61,7 @@ impl Engine {
         let mut context = self.context(task.id, task.token, RunHistory::default());
         let entropy = Arc::clone(&self.entropy);
         let in_transaction = move |aggregate: &mut OrderAggregate, tx: &_| {
-            if !scope.allows(&aggregate.order.customer_id) {
+            if !scope.allows(aggregate.order.customer_id.as_ref()) {
                 return (None, SideWrites::default());
             }
             enter(&mut context, tx, entropy.as_ref());

@@ -112,9 +112,9 @@ async fn make(port: &dyn PaymentPort, call: &ProviderCall, limits: &Call) -> Cal
     let payment =
         PaymentRef { number: target.number.clone(), external_id: target.external_id.clone() };
     match &call.kind {
-        CallKind::Register { return_url } => {
-            let (number, return_url) = (target.number.clone(), return_url.clone());
-            let order = RegisterOrder { number, amount: target.amount, return_url };
+        CallKind::Register(checkout) => {
+            let (number, checkout) = (target.number.clone(), checkout.as_ref().clone());
+            let order = RegisterOrder { number, amount: target.amount, checkout };
             CallResult::Register(port.register(&order, limits).await.into())
         }
         CallKind::Query(basis) => CallResult::Query {

@@ -3,13 +3,13 @@
 use super::waiting_client::WaitingClient;
 use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
-use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::PaymentSystemUnavailableError;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::{DecisionContext, RunHistory};
 use crate::core::payment::decision::Decision;
 use crate::core::payment::effect::ProviderCall;
+use crate::core::payment::registration::OpenForm;
 use crate::core::payment::task::Task;
 use crate::core::ports::trace::TraceParent;
 use tokio::time::Instant;
@@ -50,7 +50,7 @@ pub struct RunResult {
     /// The order's status.
     pub status: OrderStatus,
     /// The form that waits for its payer.
-    pub form: Option<(Provider, String)>,
+    pub form: Option<OpenForm>,
     /// A cancel was accepted, and the order does not show yet what came of it.
     pub cancel_in_progress: bool,
     /// The first call of the run that was certainly not executed.
@@ -70,11 +70,10 @@ pub(super) struct Decided {
 impl RunResult {
     pub(in crate::core) fn of(aggregate: &OrderAggregate, context: &DecisionContext) -> Self {
         let open = aggregate.open_registration();
-        let form = open.and_then(|open| Some((open.provider, open.open_form()?.to_owned())));
         Self {
             task: aggregate.tasks.iter().find(|task| task.id == context.task).cloned(),
             status: aggregate.order.status,
-            form,
+            form: open.and_then(OpenForm::of),
             cancel_in_progress: aggregate.cancel_in_progress(),
             unavailable: context.history.unavailable,
             now: context.now,

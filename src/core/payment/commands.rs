@@ -10,15 +10,19 @@ use crate::core::domain::unavailable::PaymentSystemUnavailableError;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::Next;
-use crate::core::payment::effect::{CallKind, ProviderCall};
+use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::refund::{Refund, RefundKey, RefundOrigin, RefundState};
-use crate::core::payment::registration::{LAST_SEQUENCE, Registration, RegistrationState};
+use crate::core::payment::registration::{
+    LAST_SEQUENCE, OpenForm, Registration, RegistrationState,
+};
 use crate::core::payment::task::{Lease, Reason, Task, TaskKind, TaskState};
 use std::time::Duration;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfirmCommand {
     pub return_url: Option<String>,
+    /// How long the form is to live.
+    pub form_lifetime: Option<Duration>,
     /// Only queue it, unless the queue is full.
     pub respond_async: bool,
     /// `traceparent` of the request.
@@ -27,13 +31,19 @@ pub struct ConfirmCommand {
     pub refusals: Vec<PaymentSystemUnavailableError>,
 }
 
+impl ConfirmCommand {
+    /// What the task keeps of the wishes, for later attempts.
+    fn describe(&self, task: &mut Task) {
+        task.return_url.clone_from(&self.return_url);
+        task.form_lifetime = self.form_lifetime;
+        task.trace.clone_from(&self.trace);
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfirmDecision {
     /// It waits for the payer already.
-    Form {
-        provider: Provider,
-        form_url: String,
-    },
+    Form(OpenForm),
     /// Somebody is at it.
     Running(TaskId),
     /// The request shall make this call now.
@@ -127,8 +137,7 @@ impl OrderAggregate {
             return ConfirmDecision::Refused(self.order.status);
         }
         let mut task = self.leased_task(context, TaskKind::RegisterPayment);
-        task.return_url.clone_from(&command.return_url);
-        task.trace.clone_from(&command.trace);
+        command.describe(&mut task);
         if command.respond_async && !context.queue_is_full() {
             task.state = TaskState::Queued;
             task.reason = Some(Reason::RespondAsync);
@@ -172,8 +181,7 @@ impl OrderAggregate {
         context: &DecisionContext,
     ) -> ConfirmDecision {
         let mut task = self.leased_task(context, TaskKind::RegisterPayment);
-        task.return_url.clone_from(&command.return_url);
-        task.trace.clone_from(&command.trace);
+        command.describe(&mut task);
         self.order.status = OrderStatus::Registering;
         self.tasks.push(task);
         match self.wind_down(context) {
@@ -185,27 +193,25 @@ impl OrderAggregate {
     fn already_confirmed(&self) -> ConfirmDecision {
         if self.unfinished(TaskKind::RegisterPayment).is_none()
             && let Some(open) = self.open_registration()
-            && let Some(form_url) = open.open_form()
+            && let Some(form) = OpenForm::of(open)
         {
-            let (provider, form_url) = (open.provider, form_url.to_owned());
-            return ConfirmDecision::Form { provider, form_url };
+            return ConfirmDecision::Form(form);
         }
         self.task_at_work()
             .map_or(ConfirmDecision::InReview, |task| ConfirmDecision::Running(task.id))
     }
 
     /// The same decision once more, after a commit of unknown fate turned out to be done.
-    fn confirm_again(&self, context: &DecisionContext) -> ConfirmDecision {
-        let armed = self.registrations.iter().find(|r| r.state == RegistrationState::Intent);
-        let own = self.unfinished(TaskKind::RegisterPayment);
-        match (armed, own) {
-            (Some(armed), Some(_)) => {
-                let return_url = self.return_url(context);
+    fn confirm_again(&mut self, context: &DecisionContext) -> ConfirmDecision {
+        let checkout = self.checkout(context);
+        let own = self.unfinished(TaskKind::RegisterPayment).is_some();
+        let armed = self.registrations.iter_mut().find(|r| r.state == RegistrationState::Intent);
+        match armed {
+            Some(armed) if own => {
                 let decided_at = armed.sent_at.unwrap_or(context.now);
-                let kind = CallKind::Register { return_url };
-                ConfirmDecision::Call(ProviderCall::new(armed, kind, decided_at))
+                ConfirmDecision::Call(armed.call_of(checkout, decided_at))
             }
-            _ => self.already_confirmed(),
+            Some(_) | None => self.already_confirmed(),
         }
     }
 

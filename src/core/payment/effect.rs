@@ -5,6 +5,7 @@ use crate::core::domain::money::Money;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::PaymentSystemUnavailableError;
+use crate::core::payment::checkout::Checkout;
 use crate::core::payment::refund::RefundKey;
 use crate::core::payment::registration::Registration;
 use crate::core::payment::report::PaymentReport;
@@ -33,9 +34,7 @@ pub struct CallTarget {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallKind {
     /// Makes the order payable.
-    Register {
-        return_url: String,
-    },
+    Register(Box<Checkout>),
     /// Asks what the provider knows under our number.
     Query(QueryBasis),
     /// Takes an unpaid registration back.
@@ -167,7 +166,7 @@ impl ProviderCall {
 
     #[must_use]
     pub const fn registers(&self) -> bool {
-        matches!(self.kind, CallKind::Register { .. })
+        matches!(self.kind, CallKind::Register(_))
     }
 
     /// Whether it only asks: a question does no harm, however late it comes.
@@ -185,7 +184,7 @@ impl ProviderCall {
     #[must_use]
     pub fn not_executed(self, error: PaymentSystemUnavailableError) -> CompletedCall {
         let result = match &self.kind {
-            CallKind::Register { .. } => CallResult::Register(RegisterResult::NotExecuted(error)),
+            CallKind::Register(_) => CallResult::Register(RegisterResult::NotExecuted(error)),
             CallKind::Query(basis) => {
                 CallResult::Query { basis: *basis, result: QueryResult::NotExecuted(error) }
             }

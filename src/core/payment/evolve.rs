@@ -128,7 +128,7 @@ impl Registration {
                 if known == external_id {
                     self.form_url = Some(form_url.clone());
                 }
-                self.expires_at = *expires_at;
+                self.expires_at = expires_at.or(self.expires_at);
                 self.registered_at.get_or_insert(now);
                 self.climb(Live, "registered");
             }
@@ -188,6 +188,7 @@ impl Registration {
                 // A bank has one word for the payer's no and for ours.
                 let ours = ending == Ending::Declined && self.cancel_sent_at.is_some();
                 self.die(if ours { Ending::Cancelled } else { ending });
+                self.decline = report.decline;
                 self.ended_at = Some(now);
                 self.looks = 0;
             }
@@ -214,6 +215,7 @@ impl Registration {
             (ReportedStatus::Over(ending), Dead | Absent) => {
                 if self.evidence == STILL_PENDING {
                     self.die(ending);
+                    self.decline = report.decline;
                     self.ended_at = Some(now);
                 }
             }

@@ -7,6 +7,7 @@
 //! decisions do.
 
 pub mod aggregate;
+pub mod checkout;
 pub mod dispute;
 pub mod policy;
 pub mod refund;
@@ -23,6 +24,7 @@ pub mod effect;
 mod evolve;
 pub mod news;
 pub mod operator;
+mod sending;
 
 pub use aggregate::OrderAggregate;
 

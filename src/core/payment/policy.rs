@@ -6,6 +6,12 @@ use std::time::Duration;
 
 /// In a return address it stands for the order's id, the same for every payment system.
 pub const ORDER_PLACEHOLDER: &str = "{order_id}";
+/// The same for the shop's own number; nothing where the order has none.
+pub const EXTERNAL_ID_PLACEHOLDER: &str = "{external_id}";
+
+/// How long a form may be wished to live: what both payment systems allow.
+pub const FORM_LIFETIMES: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(300)..=Duration::from_secs(7 * 86_400);
 
 /// `CANCEL_PAID`: what becomes of a payment that was faster than an accepted cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -98,6 +98,46 @@ impl Ending {
     }
 }
 
+/// Why a payer's bank said no: one table of stable words for all payment systems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Decline {
+    InsufficientFunds,
+    /// The payer was not who 3-D Secure expected, or did not go through with it.
+    AuthenticationFailed,
+    /// A limit of the card, of the bank or of the shop.
+    LimitExceeded,
+    FraudSuspected,
+    /// Anything else, and what the payment system did not explain.
+    Other,
+}
+
+impl Decline {
+    pub const ALL: [Self; 5] = [
+        Self::InsufficientFunds,
+        Self::AuthenticationFailed,
+        Self::LimitExceeded,
+        Self::FraudSuspected,
+        Self::Other,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InsufficientFunds => "insufficient_funds",
+            Self::AuthenticationFailed => "authentication_failed",
+            Self::LimitExceeded => "limit_exceeded",
+            Self::FraudSuspected => "fraud_suspected",
+            Self::Other => "other",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|decline| decline.as_str() == word)
+    }
+}
+
 /// After it was told to be over, a registration is asked about twice more.
 const LOOKS_AFTER_DEATH: [Duration; 2] = [Duration::from_secs(300), Duration::from_secs(3_600)];
 
@@ -113,9 +153,13 @@ pub struct Registration {
     pub amount: Money,
     pub state: RegistrationState,
     pub ending: Option<Ending>,
+    /// Why the payer's bank said no, where the provider told.
+    pub decline: Option<Decline>,
     /// The provider's own id.
     pub external_id: Option<String>,
     pub form_url: Option<String>,
+    /// Where that sends the payer back to, as the provider was told last.
+    pub return_url: Option<String>,
     /// The last time that a register call was let go.
     pub sent_at: Option<Timestamp>,
     /// "No such order" answers since the last send.
@@ -243,8 +287,10 @@ impl Registration {
             amount,
             state: RegistrationState::Intent,
             ending: None,
+            decline: None,
             external_id: None,
             form_url: None,
+            return_url: None,
             sent_at: Some(now),
             not_found: 0,
             cancel_sent_at: None,
@@ -265,6 +311,16 @@ impl Registration {
         }
     }
 
+    /// Why it was not paid: a stable word, where there is a reason to give.
+    #[must_use]
+    pub fn decline_code(&self) -> Option<&'static str> {
+        match self.ending? {
+            Ending::Expired => Some("expired"),
+            Ending::Declined => Some(self.decline.unwrap_or(Decline::Other).as_str()),
+            Ending::Refused | Ending::Cancelled => None,
+        }
+    }
+
     /// The form may be shown only while the one registration waits for the payer, and for the sum that
     /// we asked for.
     #[must_use]
@@ -272,5 +328,26 @@ impl Registration {
         let doubtful = [CONTRADICTED, CONTRADICTED_TOLD].contains(&self.evidence.as_str());
         let open = self.state == RegistrationState::Live && !doubtful && self.given_up_at.is_none();
         if open { self.form_url.as_deref() } else { None }
+    }
+}
+
+/// A form that waits for its payer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenForm {
+    pub provider: Provider,
+    pub form_url: String,
+    /// Where it sends the payer back to; not known of forms that an earlier version registered.
+    pub return_url: Option<String>,
+}
+
+impl OpenForm {
+    /// `None` where it must not be shown.
+    #[must_use]
+    pub fn of(registration: &Registration) -> Option<Self> {
+        Some(Self {
+            provider: registration.provider,
+            form_url: registration.open_form()?.to_owned(),
+            return_url: registration.return_url.clone(),
+        })
     }
 }

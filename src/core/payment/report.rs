@@ -3,7 +3,7 @@
 use crate::core::domain::money::Money;
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::payment::registration::Ending;
+use crate::core::payment::registration::{Decline, Ending};
 
 /// A payment as the provider tells it. The core compares number and amount with its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct PaymentReport {
     /// Where the provider tells the form again.
     pub form_url: Option<String>,
     pub expires_at: Option<Timestamp>,
+    /// Why the payer's bank said no, where that is told.
+    pub decline: Option<Decline>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::{NotExecuted, Shed};
 use crate::core::payment::dispute::Dispute;
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskKind {
@@ -223,6 +224,8 @@ pub struct Task {
     pub trace: Option<String>,
     /// The return URL that the client asked for, kept for a later attempt.
     pub return_url: Option<String>,
+    /// The life that the client wished for its form.
+    pub form_lifetime: Option<Duration>,
     pub version: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -259,6 +262,7 @@ impl Task {
             settled: None,
             trace: None,
             return_url: None,
+            form_lifetime: None,
             version: 1,
             created_at: now,
             updated_at: now,

@@ -1,6 +1,7 @@
 //! Where orders live. Storage loads an aggregate, runs a pure decision on it inside one transaction,
 //! and saves what changed, as a whole or not at all; it decides nothing itself.
 
+use crate::core::domain::details::ExternalId;
 use crate::core::domain::ids::{CustomerId, OrderId, TaskId};
 use crate::core::domain::order::{Order, OrderStatus};
 use crate::core::domain::provider::{Provider, ProviderNumber};
@@ -14,6 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[async_trait::async_trait]
 pub trait OrderRepository: Send + Sync + fmt::Debug {
     /// Commits a new order, which then carries the database's time.
+    ///
+    /// # Errors
+    /// [`StorageError::ExternalIdTaken`]: its owner has another order under its external id.
     async fn place(&self, order: Order) -> Result<Order, StorageError>;
 
     /// The same for a request with a key, which from then on stands for the order.
@@ -135,10 +139,10 @@ pub enum Scope {
 
 impl Scope {
     #[must_use]
-    pub fn allows(&self, customer: &CustomerId) -> bool {
+    pub fn allows(&self, customer: Option<&CustomerId>) -> bool {
         match self {
             Self::Anyone => true,
-            Self::Only(own) => own == customer,
+            Self::Only(own) => Some(own) == customer,
         }
     }
 }
@@ -153,6 +157,7 @@ pub struct OrderQuery {
     /// Not before the first and before the second.
     pub created: (Option<Timestamp>, Option<Timestamp>),
     pub updated_since: Option<Timestamp>,
+    pub external_id: Option<ExternalId>,
     pub sort: OrderSort,
     pub limit: usize,
     /// Only what comes after the order of that moment and id.

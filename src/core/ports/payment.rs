@@ -6,6 +6,7 @@ use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::{
     Cause, NoAnswer, PaymentSystemUnavailableError, System, Unknown,
 };
+pub use crate::core::payment::checkout::{Checkout, Receipt};
 pub use crate::core::payment::report::{PaymentReport, ReportedStatus};
 use crate::core::ports::call::Call;
 use std::fmt;
@@ -42,7 +43,7 @@ pub trait PaymentPort: Send + Sync + fmt::Debug {
     /// What the call would have answered; always `NotExecuted`.
     fn admits(&self) -> Result<(), PaymentError>;
 
-    /// Whether repeating `register` with the same number, amount and return URL is answered as the first
+    /// Whether repeating `register` with the same number, amount and checkout is answered as the first
     /// time, form and all (by a key that the provider keeps): a repeat then serves as a query, and a form
     /// whose answer was lost is told again. Otherwise a repeat is `Duplicate`.
     fn repeats_safely(&self) -> bool;
@@ -99,7 +100,7 @@ pub struct Capacity {
 pub struct RegisterOrder {
     pub number: ProviderNumber,
     pub amount: Money,
-    pub return_url: String,
+    pub checkout: Checkout,
 }
 
 /// A registration as both sides name it.

@@ -1,5 +1,7 @@
 //! Why a database did not do what it was asked: one error for all ports that it stands behind.
 
+use crate::core::domain::ids::OrderId;
+
 /// Why nothing was read or committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
@@ -10,6 +12,9 @@ pub enum StorageError {
     /// A provider's own id that names another registration already: what was told is not about this one.
     #[error("the provider's id belongs to another registration")]
     ForeignExternalId,
+    /// The owner of a new order has another one under its external id: nothing was placed.
+    #[error("the external id names order {0}")]
+    ExternalIdTaken(OrderId),
     /// What is stored breaks its own rules.
     #[error("storage holds what it cannot hold: {0}")]
     Corrupt(&'static str),

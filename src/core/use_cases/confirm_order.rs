@@ -2,7 +2,6 @@
 
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
-use crate::core::domain::provider::Provider;
 use crate::core::domain::unavailable::PaymentSystemUnavailableError;
 use crate::core::engine::command::NewTask;
 use crate::core::engine::failpoint::{Failpoint, hit};
@@ -15,6 +14,7 @@ use crate::core::payment::commands::{ConfirmCommand, ConfirmDecision};
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::context::RunHistory;
 use crate::core::payment::effect::ProviderCall;
+use crate::core::payment::registration::OpenForm;
 use crate::core::payment::task::{TaskError, TaskState};
 use crate::core::ports::call::Call;
 use crate::core::ports::order_repository::{LoadOptions, Scope, SideWrites};
@@ -30,6 +30,8 @@ pub struct ConfirmRequest {
     pub scope: Scope,
     /// Validated at the door.
     pub return_url: Option<String>,
+    /// How long the form is to live, validated likewise.
+    pub form_lifetime: Option<Duration>,
     /// `Prefer: wait=n`; never longer than the policy's `sync_wait`.
     pub wait: Option<Duration>,
     /// `Prefer: respond-async`.
@@ -39,7 +41,7 @@ pub struct ConfirmRequest {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmation {
-    Registered { provider: Provider, form_url: String },
+    Registered(OpenForm),
     Queued { task_id: TaskId, retry_after: Duration },
 }
 
@@ -207,6 +209,7 @@ impl ConfirmOrder {
         };
         let command = ConfirmCommand {
             return_url: request.return_url.clone(),
+            form_lifetime: request.form_lifetime,
             respond_async: request.respond_async,
             trace: request.call.trace.as_ref().map(ToString::to_string),
             refusals: refusals.to_vec(),
@@ -239,9 +242,7 @@ impl ConfirmOrder {
                     .copied()
                     .map_or(ConfirmError::DeadlineExceeded, Into::into));
             }
-            ConfirmDecision::Form { provider, form_url } => {
-                Accepted::Answer(Confirmation::Registered { provider, form_url })
-            }
+            ConfirmDecision::Form(form) => Accepted::Answer(Confirmation::Registered(form)),
             ConfirmDecision::Running(task_id) => Accepted::Running(task_id),
             ConfirmDecision::Queued => {
                 self.engine.watch.work_is_due();
@@ -282,7 +283,7 @@ fn answer(result: RunResult, task_id: TaskId) -> Result<Confirmation, ConfirmErr
     let Some(task) = result.task else { return queued(LOOK_AGAIN) };
     match (task.state, task.error) {
         (TaskState::Succeeded, _) => match result.form {
-            Some((provider, form_url)) => Ok(Confirmation::Registered { provider, form_url }),
+            Some(form) => Ok(Confirmation::Registered(form)),
             // Paid or taken back in the meantime: the task and the order tell.
             None => queued(LOOK_AGAIN),
         },

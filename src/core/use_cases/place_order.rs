@@ -1,6 +1,7 @@
 //! Place an order, once for each idempotency key: prices come from the catalog, never from the client,
 //! and never from a cache that is too old for money.
 
+use crate::core::domain::details::{OrderDetails, Vat};
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
 use crate::core::domain::money::{Currency, Money};
 use crate::core::domain::order::{Item, Order, OrderInvalid, OrderStatus};
@@ -36,10 +37,19 @@ pub struct PlaceOrder {
     pub max_price_age: Duration,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewLine {
+    pub product_id: ProductId,
+    pub quantity: u32,
+    pub vat: Option<Vat>,
+}
+
 #[derive(Debug)]
 pub struct NewOrder {
-    pub customer_id: CustomerId,
-    pub lines: Vec<(ProductId, u32)>,
+    /// `None` for a guest.
+    pub customer_id: Option<CustomerId>,
+    pub lines: Vec<NewLine>,
+    pub details: OrderDetails,
     /// What the shop has shown to its customer.
     pub expected_total: Option<Money>,
     pub idempotency: Option<IdempotentRequest>,
@@ -58,12 +68,25 @@ pub enum PlaceOrderError {
     CatalogUnavailable { product: ProductId, error: CatalogUnavailableError },
     #[error("the total is not what was expected")]
     PriceChanged { expected: Money, total: Money },
+    /// The shop has this order under the same number.
+    #[error("the external id names order {0}")]
+    ExternalIdTaken(OrderId),
     #[error("refused before, under the same key")]
     Replayed(Refusal),
     #[error(transparent)]
     Idempotency(#[from] IdempotencyError),
     #[error(transparent)]
-    Storage(#[from] StorageError),
+    Storage(StorageError),
+}
+
+impl From<StorageError> for PlaceOrderError {
+    fn from(error: StorageError) -> Self {
+        if let StorageError::ExternalIdTaken(order) = error {
+            Self::ExternalIdTaken(order)
+        } else {
+            Self::Storage(error)
+        }
+    }
 }
 
 impl PlaceOrderError {
@@ -79,6 +102,7 @@ impl PlaceOrderError {
             Self::CatalogUnavailable { product, .. } => std::slice::from_ref(product),
             Self::Invalid(_)
             | Self::PriceChanged { .. }
+            | Self::ExternalIdTaken(_)
             | Self::Replayed(_)
             | Self::Idempotency(_)
             | Self::Storage(_) => &[],
@@ -96,6 +120,8 @@ impl PlaceOrderError {
             Self::CatalogUnavailable { .. }
             // It may be what was expected again.
             | Self::PriceChanged { .. }
+            // For as long as that order is there, which need not be for ever.
+            | Self::ExternalIdTaken(_)
             | Self::Replayed(_)
             | Self::Idempotency(_)
             | Self::Storage(_) => None,
@@ -162,11 +188,14 @@ impl PlaceOrder {
     }
 
     async fn priced(&self, new: NewOrder) -> Result<Order, PlaceOrderError> {
-        Order::check_lines(&new.lines)?;
+        let lines: Vec<_> =
+            new.lines.iter().map(|line| (line.product_id.clone(), line.quantity)).collect();
+        Order::check_lines(&lines)?;
         let items = self.price_all(new.lines, &new.call).await?;
         let now = self.clock.now();
         let id = OrderId::new(now, self.entropy.bits());
         let order = Order::place(id, new.customer_id, items, now)?;
+        let order = Order { details: new.details, ..order };
         let total = order.total;
         match new.expected_total {
             Some(expected) if expected != total => {
@@ -179,13 +208,12 @@ impl PlaceOrder {
     /// Every product that cannot be sold is named at once; a catalog that does not answer ends the looking.
     async fn price_all(
         &self,
-        lines: Vec<(ProductId, u32)>,
+        lines: Vec<NewLine>,
         call: &Call,
     ) -> Result<Vec<Item>, PlaceOrderError> {
         let (mut items, mut missing, mut foreign) = (Vec::new(), Vec::new(), Vec::new());
-        let prices = stream::iter(lines).map(|(product, quantity)| async move {
-            (self.price(&product, quantity, call).await, product)
-        });
+        let prices = stream::iter(lines)
+            .map(|line| async move { (self.price(&line, call).await, line.product_id) });
         let mut prices = std::pin::pin!(prices.buffered(LOOKUPS_AT_ONCE));
         while let Some((priced, product)) = prices.next().await {
             match priced {
@@ -212,20 +240,16 @@ impl PlaceOrder {
         self.events.record(&Event::OrderPlaced { total: order.total });
     }
 
-    async fn price(
-        &self,
-        product: &ProductId,
-        quantity: u32,
-        call: &Call,
-    ) -> Result<Item, CatalogError> {
-        let offer = self.catalog.get_product_details(product, call).await?;
+    async fn price(&self, line: &NewLine, call: &Call) -> Result<Item, CatalogError> {
+        let offer = self.catalog.get_product_details(&line.product_id, call).await?;
         self.young_enough(&offer)?;
         Ok(Item {
             product_id: offer.product.id,
             name: offer.product.name,
-            quantity,
+            quantity: line.quantity,
             unit_price: offer.product.price,
             price_stale: offer.stale,
+            vat: line.vat,
         })
     }
 

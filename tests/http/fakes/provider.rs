@@ -161,6 +161,7 @@ impl PaymentPort for RecordingProvider {
             refunded: Some(Money::rub(self.refunded.load(Ordering::Relaxed)).unwrap()),
             form_url: None,
             expires_at: None,
+            decline: None,
         }))
     }
 

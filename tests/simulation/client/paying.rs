@@ -9,6 +9,7 @@ use order_service::core::domain::ids::TaskId;
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::OrderAggregate;
+use order_service::core::payment::registration::OpenForm;
 use order_service::core::payment::task::{Reason, TaskState};
 use order_service::core::ports::order_repository::Scope;
 use order_service::core::ports::task_queue::TaskQueue;
@@ -25,6 +26,7 @@ impl Client {
             order_id: self.order,
             scope: Scope::Anyone,
             return_url: None,
+            form_lifetime: None,
             wait: self.dice.chance(0.2).then(|| self.dice.millis(0, 5_000)),
             respond_async: self.dice.chance(0.15),
             call: self.call(),
@@ -50,7 +52,7 @@ impl Client {
             self.world.records().unbounded -= 1;
         }
         match answer {
-            Ok(Confirmation::Registered { provider, form_url }) => {
+            Ok(Confirmation::Registered(OpenForm { provider, form_url, .. })) => {
                 self.world.chronicle.note(|| format!("200: {name} at {provider}"));
                 self.holds_form(provider, &form_url, asked);
             }
@@ -77,7 +79,7 @@ impl Client {
             Ok(Confirmation::Queued { task_id, .. }) => task_id,
             // Nobody knows whether it was accepted.
             Err(ConfirmError::Storage(_)) => return true,
-            Ok(Confirmation::Registered { .. }) | Err(_) => return false,
+            Ok(Confirmation::Registered(_)) | Err(_) => return false,
         };
         let found = self.world.store.task(*task_id, &Scope::Anyone).await;
         let Ok(Some(view)) = found else { return true };

@@ -4,13 +4,14 @@ use crate::simulation::dice::Dice;
 use crate::simulation::faults::Fault;
 use crate::simulation::instance::{Instance, PRICE};
 use crate::simulation::world::World;
+use order_service::core::domain::details::OrderDetails;
 use order_service::core::domain::ids::{CustomerId, OrderId, ProductId};
 use order_service::core::domain::money::Money;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::deadline::Deadline;
 use order_service::core::ports::idempotency::{IdempotencyKey, IdempotentRequest};
 use order_service::core::use_cases::idempotency::Answer;
-use order_service::core::use_cases::place_order::NewOrder;
+use order_service::core::use_cases::place_order::{NewLine, NewOrder};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -59,8 +60,9 @@ async fn place_once(world: &World, instance: &Arc<Instance>, place: usize) -> Op
     let key = IdempotencyKey { owner: "shop".to_owned(), route: "orders", key: key_of(place) };
     let product = ProductId::parse("p-1").expect("a name");
     let wanted = NewOrder {
-        customer_id: CustomerId::parse("c-1").expect("a name"),
-        lines: vec![(product, quantity_of(place))],
+        customer_id: CustomerId::parse("c-1").ok(),
+        lines: vec![NewLine { product_id: product, quantity: quantity_of(place), vat: None }],
+        details: OrderDetails::default(),
         expected_total: None,
         idempotency: Some(IdempotentRequest { key, fingerprint: [7; 32] }),
         call: Call::new(Deadline::after(Duration::from_secs(20)), None),

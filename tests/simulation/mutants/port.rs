@@ -47,6 +47,7 @@ impl MutantPort {
             external_id: None,
             amount,
             taken: None,
+            decline: None,
             status: ReportedStatus::Over(ending),
             refunded: None,
             form_url: None,

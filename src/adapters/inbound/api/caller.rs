@@ -36,8 +36,8 @@ impl FromRequestParts<Arc<App>> for Caller {
 
 impl Caller {
     /// # Errors
-    /// `forbidden`: an order for somebody else.
-    pub fn may_order_for(&self, customer: &CustomerId) -> Result<(), Problem> {
+    /// `forbidden`: an order for somebody else, or for a guest, who is nobody's own.
+    pub fn may_order_for(&self, customer: Option<&CustomerId>) -> Result<(), Problem> {
         if self.scope.allows(customer) { Ok(()) } else { Err(Problem::new(Code::Forbidden)) }
     }
 }

@@ -48,15 +48,16 @@ pub async fn create_order(
     Key(key): Key,
     Json(body): Json,
 ) -> Result<Response, Problem> {
-    let request = OrderRequest::read(&body)?;
-    caller.may_order_for(&request.customer_id)?;
+    let request = OrderRequest::read(&body, &caller.owner)?;
+    caller.may_order_for(request.customer_id.as_ref())?;
     let idempotency = key.map(|key| IdempotentRequest {
         key: IdempotencyKey { owner: caller.owner, route: ROUTE, key },
         fingerprint: request.fingerprint(ROUTE),
     });
-    let OrderRequest { customer_id, lines, expected_total } = request;
-    let products: Vec<ProductId> = lines.iter().map(|(product, _)| product.clone()).collect();
-    let new = NewOrder { customer_id, lines, expected_total, idempotency, call: context.call() };
+    let OrderRequest { customer_id, lines, details, expected_total } = request;
+    let products: Vec<ProductId> = lines.iter().map(|line| line.product_id.clone()).collect();
+    let new =
+        NewOrder { customer_id, lines, details, expected_total, idempotency, call: context.call() };
     let work = Arc::clone(&app);
     match app.detached(async move { work.use_cases.place_order.run(new).await }).await? {
         Ok(Answer::First(order)) => Ok(created(&order)),

@@ -18,6 +18,7 @@ mod confirm;
 mod create_order;
 mod new_order;
 mod order_body;
+mod order_details;
 mod orders;
 mod products;
 mod queued;

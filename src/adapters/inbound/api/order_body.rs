@@ -3,11 +3,13 @@
 use crate::adapters::inbound::resources::wire::{
     MoneyBody, TimestampBody, as_text, order_status_schema, payment_status_schema, provider_schema,
 };
-use crate::core::domain::ids::OrderId;
+use crate::core::domain::details::{ExternalId, Vat};
+use crate::core::domain::ids::{CustomerId, OrderId};
 use crate::core::domain::order::{Item, Order};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::registration::{Ending, Registration, RegistrationState};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -16,13 +18,22 @@ pub struct OrderBody<'a> {
     #[serde(serialize_with = "as_text")]
     #[schema(value_type = uuid::Uuid)]
     id: OrderId,
-    #[schema(example = "c-42")]
-    customer_id: &'a str,
+    /// Null for a guest.
+    #[schema(required, example = "c-42")]
+    customer_id: Option<&'a str>,
+    /// The shop's own number for it.
+    #[schema(required, example = "A-1001")]
+    external_id: Option<&'a str>,
     #[schema(schema_with = order_status_schema)]
     status: &'static str,
     items: Vec<ItemBody<'a>>,
     /// The sum of all lines, computed here.
     total: MoneyBody,
+    /// What the payer reads on the payment system's page.
+    #[schema(required)]
+    description: Option<&'a str>,
+    /// The shop's own words.
+    metadata: &'a BTreeMap<String, String>,
     /// What the payment system knows of it: the registration that counts now; null before any.
     #[schema(required)]
     payment: Option<PaymentBody<'a>>,
@@ -46,6 +57,9 @@ pub struct ItemBody<'a> {
     unit_price: MoneyBody,
     /// The price came from the cache, young enough for money, while the catalog could not answer.
     price_stale: bool,
+    /// What the shop said for the receipt.
+    #[schema(required, example = "vat20")]
+    vat: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -70,8 +84,12 @@ pub struct PaymentBody<'a> {
     /// When the form can no longer be paid, if the payment system told.
     #[schema(required)]
     expires_at: Option<TimestampBody>,
-    /// Why it could not be paid, where that is known: `expired`.
-    #[schema(required)]
+    /// Why it was not paid: nobody paid in time, or what the payer's bank said.
+    #[schema(
+        required,
+        pattern = "^(insufficient_funds|authentication_failed|limit_exceeded|fraud_suspected|expired|other)$",
+        example = "insufficient_funds"
+    )]
     decline_code: Option<&'static str>,
     /// Every registration that a payment system knew, this one among them, the earliest first.
     attempts: Vec<AttemptBody<'a>>,
@@ -96,10 +114,13 @@ impl<'a> OrderBody<'a> {
     pub fn placed(order: &'a Order) -> Self {
         Self {
             id: order.id,
-            customer_id: order.customer_id.as_str(),
+            customer_id: order.customer_id.as_ref().map(CustomerId::as_str),
+            external_id: order.details.external_id().map(ExternalId::as_str),
             status: order.status.as_str(),
             items: order.items.iter().map(ItemBody::of).collect(),
             total: MoneyBody(order.total),
+            description: order.details.description.as_deref(),
+            metadata: &order.details.metadata,
             payment: None,
             task_id: None,
             created_at: TimestampBody(order.created_at),
@@ -129,6 +150,7 @@ impl<'a> ItemBody<'a> {
             quantity: item.quantity,
             unit_price: MoneyBody(item.unit_price),
             price_stale: item.price_stale,
+            vat: item.vat.map(Vat::as_str),
         }
     }
 }
@@ -153,7 +175,7 @@ fn payment(registrations: &[Registration]) -> Option<PaymentBody<'_>> {
         refunded: MoneyBody(counts.refunded),
         number: counts.number.as_str(),
         expires_at: counts.expires_at.map(TimestampBody),
-        decline_code: decline_code(counts),
+        decline_code: counts.decline_code(),
         attempts: attempts(registrations),
     })
 }
@@ -168,16 +190,11 @@ fn attempts(registrations: &[Registration]) -> Vec<AttemptBody<'_>> {
                 number: registration.number.as_str(),
                 provider: registration.provider.as_str(),
                 status: status(registration)?,
-                decline_code: decline_code(registration),
+                decline_code: registration.decline_code(),
                 registered_at: registration.registered_at.map(TimestampBody),
             })
         })
         .collect()
-}
-
-/// The payment systems' own reasons are not told to us yet.
-fn decline_code(registration: &Registration) -> Option<&'static str> {
-    (registration.ending == Some(Ending::Expired)).then_some("expired")
 }
 
 /// `None` while it is not known whether the provider has it.

@@ -3,6 +3,7 @@
 use crate::adapters::inbound::api::auth::Caller;
 use crate::adapters::inbound::api::etag::conditional;
 use crate::adapters::inbound::api::order_body::OrderBody;
+use crate::adapters::inbound::api::order_details::BAD_EXTERNAL_ID;
 use crate::adapters::inbound::api::state::App;
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::cursor::{BAD_CURSOR, Cursor};
@@ -11,6 +12,7 @@ use crate::adapters::inbound::http_kit::params::{Id, NoQuery, Params};
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::reply::{encode, json};
 use crate::adapters::inbound::resources::ids::BAD_ID;
+use crate::core::domain::details::ExternalId;
 use crate::core::domain::ids::{CustomerId, OrderId};
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::timestamp::Timestamp;
@@ -27,8 +29,9 @@ use uuid::Uuid;
 /// More ids than fit into a page make no sense.
 const MOST_LISTED: usize = 100;
 
-const FILTERS: [&str; 9] = [
+const FILTERS: [&str; 10] = [
     "customer_id",
+    "external_id",
     "status",
     "ids",
     "created_from",
@@ -120,6 +123,7 @@ pub async fn find(app: &App, id: OrderId, scope: &Scope) -> Result<OrderAggregat
     tag = "orders",
     params(
         ("customer_id" = Option<String>, Query, description = "Only this customer's"),
+        ("external_id" = Option<String>, Query, description = "The order that the shop calls so"),
         ("status" = Option<String>, Query, description = "Only in this status, or in one of several (`paid,refunded`)"),
         ("ids" = Option<String>, Query, description = "Only these, up to 100, with commas between"),
         ("created_from" = Option<String>, Query, description = "Not older than this moment (RFC 3339)"),
@@ -139,6 +143,7 @@ pub async fn list_orders(
 ) -> Result<Response, Problem> {
     let mut params = Params::read(&uri, &FILTERS);
     let customer_id = params.take("customer_id", |text| CustomerId::parse(text).ok(), BAD_ID);
+    let external_id = params.take("external_id", ExternalId::parse, BAD_EXTERNAL_ID);
     let statuses = params.take("status", |text| listed(text, OrderStatus::parse), BAD_STATUS);
     let ids = params.take("ids", |text| listed(text, OrderId::parse), BAD_IDS);
     let mut time = |name| params.take(name, Timestamp::parse_rfc3339, BAD_TIME);
@@ -156,6 +161,7 @@ pub async fn list_orders(
         ids,
         created,
         updated_since,
+        external_id,
         sort,
         limit: limit + 1,
         after,

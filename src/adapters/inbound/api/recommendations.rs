@@ -48,7 +48,7 @@ pub async fn recommend(
     Id(customer): Id<CustomerId>,
     _: NoQuery,
 ) -> Result<Response, Problem> {
-    if !caller.scope.allows(&customer) {
+    if !caller.scope.allows(Some(&customer)) {
         return Err(Problem::new(Code::Forbidden));
     }
     let recommended = app.use_cases.recommend.run(&customer, &context.call()).await?;

@@ -2,10 +2,13 @@
 //! would lend the bank's good name to any address on earth.
 
 use crate::adapters::inbound::http_kit::lang::Text;
-use crate::core::payment::policy::ORDER_PLACEHOLDER;
+use crate::core::payment::policy::{EXTERNAL_ID_PLACEHOLDER, ORDER_PLACEHOLDER};
 use http::Uri;
 
 const LONGEST: usize = 512;
+
+/// 64 characters, each percent-encoded.
+const LONGEST_EXTERNAL_ID: usize = 3 * 64;
 
 pub const BAD_RETURN_URL: Text = Text::new(
     "must be an https address of an allowed host, at most 512 characters of printable ASCII",
@@ -24,8 +27,10 @@ impl ReturnUrls {
     pub fn allow(&self, text: &str) -> bool {
         // A browser reads `\` as `/`, and what else is left out here does not belong into an address.
         let plain = |b: u8| b.is_ascii_graphic() && !matches!(b, b'\\' | b'"' | b'<' | b'>' | b'`');
-        // As long as it is once the order's id stands in it.
-        let text = &text.replace(ORDER_PLACEHOLDER, "00000000-0000-7000-8000-000000000000");
+        // As long as it can become once these stand in it.
+        let text = &text
+            .replace(ORDER_PLACEHOLDER, "00000000-0000-7000-8000-000000000000")
+            .replace(EXTERNAL_ID_PLACEHOLDER, &"0".repeat(LONGEST_EXTERNAL_ID));
         if text.len() > LONGEST || !text.bytes().all(plain) {
             return false;
         }
@@ -68,6 +73,7 @@ mod tests {
             "https://shop.example",
             "https://SHOP.example/back?order=1#paid",
             "https://shop.example/{order_id}/back?order={order_id}",
+            "https://shop.example/{external_id}/back",
             "https://shop.example:444/",
             "https://dev.example:8443/x",
         ] {

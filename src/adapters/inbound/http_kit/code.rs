@@ -78,6 +78,9 @@ codes! {
     PriceChanged "price_changed" CONFLICT "Price changed"
         "The total is not the expected one: show it to the customer, and ask again."
         "Сумма не совпадает с ожидаемой: покажите её покупателю и повторите запрос.";
+    ExternalIdTaken "external_id_taken" CONFLICT "External id taken"
+        "There is an order with this external_id already: order_id says which."
+        "Заказ с таким external_id уже есть: его номер указан в order_id.";
     OrderNotCancellable "order_not_cancellable" CONFLICT "Order not cancellable"
         "An order in this status cannot be cancelled."
         "Заказ в этом состоянии нельзя отменить.";
@@ -191,6 +194,7 @@ impl Code {
             | Self::OrderNotConfirmable
             | Self::CancelInProgress
             | Self::PriceChanged
+            | Self::ExternalIdTaken
             | Self::OrderNotCancellable
             | Self::OrderNotRefundable
             | Self::OperationRefused

@@ -28,9 +28,9 @@ impl From<StorageError> for Problem {
     fn from(error: StorageError) -> Self {
         match error {
             StorageError::Unavailable => Self::new(Code::StorageUnavailable),
-            StorageError::ForeignExternalId | StorageError::Corrupt(_) => {
-                Self::internal(error.to_string())
-            }
+            StorageError::ForeignExternalId
+            | StorageError::ExternalIdTaken(_)
+            | StorageError::Corrupt(_) => Self::internal(error.to_string()),
             StorageError::UnknownWord(_) | StorageError::UnknownProvider(_) => {
                 Self::new(Code::StorageUnavailable)
                     .with_detail(NEWER_VERSION)
@@ -90,6 +90,9 @@ impl From<PlaceOrderError> for Problem {
             PlaceOrderError::PriceChanged { expected, total } => Self::new(Code::PriceChanged)
                 .with_member("expected_total", MoneyBody(expected))
                 .with_member("total", MoneyBody(total)),
+            PlaceOrderError::ExternalIdTaken(order) => {
+                Self::new(Code::ExternalIdTaken).with_member("order_id", order.to_string())
+            }
             PlaceOrderError::Replayed(refusal) => refusal.into(),
             PlaceOrderError::Idempotency(error) => error.into(),
             PlaceOrderError::Storage(error) => error.into(),

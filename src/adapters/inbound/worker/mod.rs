@@ -106,6 +106,7 @@ impl Worker {
                 }
                 Ok(Err(
                     error @ (StorageError::ForeignExternalId
+                    | StorageError::ExternalIdTaken(_)
                     | StorageError::Corrupt(_)
                     | StorageError::UnknownWord(_)
                     | StorageError::UnknownProvider(_)),

@@ -63,6 +63,7 @@ pub(super) const fn word_of(error: &StorageError) -> &'static str {
     match error {
         StorageError::Unavailable => "unavailable",
         StorageError::ForeignExternalId => "foreign_external_id",
+        StorageError::ExternalIdTaken(_) => "external_id_taken",
         StorageError::Corrupt(_) => "corrupt",
         StorageError::UnknownWord(_) => "unknown_word",
         StorageError::UnknownProvider(_) => "unknown_provider",

@@ -6,19 +6,25 @@ use crate::adapters::outbound::told::{Told, shown};
 use crate::core::domain::money::{Currency, Money};
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::payment::registration::Ending;
+use crate::core::payment::registration::{Decline, Ending};
 use crate::core::ports::payment::{PaymentReport, RefundOrder, RegisterOrder, ReportedStatus};
 use serde_json::{Value, json};
 
 /// `None` for an amount that the protocol cannot express.
 pub(super) fn create(order: &RegisterOrder) -> Option<Value> {
-    Some(json!({
+    let checkout = &order.checkout;
+    let description = checkout.description.as_deref().map(str::to_owned);
+    let mut body = json!({
         "order_id": order.number.as_str(),
         "amount": money(order.amount)?,
         "capture": true,
-        "description": format!("Заказ {}", order.number),
-        "return_url": order.return_url,
-    }))
+        "description": description.unwrap_or_else(|| format!("Заказ {}", order.number)),
+        "return_url": checkout.return_url,
+    });
+    if let Some(expires_at) = checkout.expires_at {
+        body["expires_at"] = expires_at.to_rfc3339().into();
+    }
+    Some(body)
 }
 
 pub(super) fn refund(refund: &RefundOrder) -> Option<Value> {
@@ -78,6 +84,7 @@ impl Payment {
     pub(super) fn report(self) -> PaymentReport {
         PaymentReport {
             status: self.reported_status(),
+            decline: self.decline(),
             number: ProviderNumber::told(&shown(&self.order_id)),
             amount: self.money("amount"),
             taken: None,
@@ -107,6 +114,20 @@ impl Payment {
             },
             _ => ReportedStatus::Strange,
         }
+    }
+
+    /// Why it was declined, where it was.
+    fn decline(&self) -> Option<Decline> {
+        if self.reported_status() != ReportedStatus::Over(Ending::Declined) {
+            return None;
+        }
+        Some(match self.text_in("canceled", &["details"]).as_deref() {
+            Some("insufficient_funds") => Decline::InsufficientFunds,
+            Some("3d_secure_failed") => Decline::AuthenticationFailed,
+            Some("limit_exceeded") => Decline::LimitExceeded,
+            Some("fraud_suspected") => Decline::FraudSuspected,
+            Some(_) | None => Decline::Other,
+        })
     }
 
     fn money(&self, name: &str) -> Option<Money> {

@@ -1,8 +1,10 @@
 //! Sber's internet acquiring: one adapter for both generations of the gateway. It has one client,
 //! one breaker, one semaphore, and says what each answer, and each silence, means for an order.
 
+mod basket;
 mod callback;
 mod classify;
+mod decline;
 mod sums;
 mod wire;
 
@@ -255,7 +257,7 @@ impl SberAdapter {
         order: &RegisterOrder,
         call: &Call,
     ) -> Result<Registered, Failure> {
-        let fields = wire::register(order).ok_or_else(classify::not_in_roubles)?;
+        let fields = wire::register(self.protocol, order).ok_or_else(classify::not_in_roubles)?;
         let reply = self.post("register.do", fields, order.number.as_str(), call).await?;
         if classify::needs_a_look(self.protocol, &reply) {
             let look = self.post_query(&order.number, call).await;

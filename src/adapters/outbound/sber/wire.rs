@@ -2,13 +2,15 @@
 //! shapes in which they have been seen. Nothing here decides what a word means for an order.
 
 use super::sums::Sums;
-use super::{Credentials, Protocol};
+use super::{Credentials, Protocol, basket, decline};
 use crate::adapters::outbound::payment_page::payment_page;
 use crate::adapters::outbound::told::{Told, shown};
 use crate::core::domain::money::{Currency, Money};
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::payment::registration::Ending;
-use crate::core::ports::payment::{PaymentReport, RegisterOrder, Registered, ReportedStatus};
+use crate::core::ports::payment::{
+    Checkout, PaymentReport, RegisterOrder, Registered, ReportedStatus,
+};
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
@@ -26,14 +28,33 @@ const ACTION_IN_DOUBT: [i64; 7] = [1018, 1019, 151_018, 151_019, -99, 94, 2007];
 pub(super) type Fields = Map<String, Value>;
 
 /// `None` for an amount that the gateway cannot express.
-pub(super) fn register(order: &RegisterOrder) -> Option<Fields> {
+pub(super) fn register(protocol: Protocol, order: &RegisterOrder) -> Option<Fields> {
+    let Checkout { return_url, lifetime, expires_at: _, description, receipt } = &order.checkout;
     let mut fields = by_number(&order.number);
     fields.insert("amount".into(), kopecks(order.amount)?.into());
     fields.insert("currency".into(), ROUBLE.to_string().into());
-    fields.insert("returnUrl".into(), order.return_url.as_str().into());
-    fields.insert("description".into(), format!("Заказ {}", order.number).into());
+    fields.insert("returnUrl".into(), return_url.as_str().into());
+    let description = description.as_deref().map(plain);
+    let description = description.unwrap_or_else(|| format!("Заказ {}", order.number));
+    fields.insert("description".into(), description.into());
     fields.insert("language".into(), "ru".into());
+    if let Some(lifetime) = lifetime {
+        fields.insert("sessionTimeoutSecs".into(), lifetime.as_secs().into());
+    }
+    if let Some(receipt) = receipt {
+        basket::tell(protocol, receipt, &mut fields);
+    }
     Some(fields)
+}
+
+/// In the alphabet that both generations take, also where only its beginning is looked at.
+fn plain(description: &str) -> String {
+    let taken = |letter: char| match letter {
+        '%' | '+' => false,
+        'а'..='я' | 'А'..='Я' | 'ё' | 'Ё' | '№' | '«' | '»' | ' ' => true,
+        other => other.is_ascii_graphic(),
+    };
+    description.chars().map(|letter| if taken(letter) { letter } else { ' ' }).collect()
 }
 
 pub(super) fn by_number(number: &ProviderNumber) -> Fields {
@@ -167,6 +188,8 @@ impl Reply {
             refunded: sums.refunded.exact(),
             form_url: None,
             expires_at: None,
+            decline: (status == ReportedStatus::Over(Ending::Declined))
+                .then(|| decline::reason(self.0.integer("actionCode"))),
         })
     }
 

@@ -45,6 +45,8 @@ pub struct OrderFilter {
     pub updated_since: Option<i64>,
     /// `$9`: a JSON array.
     pub ids: Option<String>,
+    /// `$10`
+    pub external_id: Option<String>,
     sort: OrderSort,
 }
 
@@ -71,6 +73,7 @@ impl OrderFilter {
                 .ids
                 .as_ref()
                 .map(|ids| write(&ids.iter().map(ToString::to_string).collect::<Vec<_>>())),
+            external_id: query.external_id.as_ref().map(|id| id.as_str().to_owned()),
             sort: query.sort,
         })
     }
@@ -90,6 +93,9 @@ impl OrderFilter {
         }
         if self.ids.is_some() {
             sql += &format!(" AND o.id IN ({ids})");
+        }
+        if self.external_id.is_some() {
+            sql += " AND o.external_id = $10";
         }
         if self.created.0.is_some() {
             sql += " AND o.created_at >= $6";

@@ -6,6 +6,7 @@ use crate::core::ports::storage_error::StorageError;
 pub const ONE_ALIVE: &str = "registrations_one_alive";
 pub const ONE_NUMBER: &str = "registrations_one_number";
 pub const ONE_EXTERNAL_ID: &str = "registrations_one_external_id";
+pub const ONE_ORDER_OF_EXTERNAL_ID: &str = "orders_one_external_id";
 pub const ONE_UNFINISHED: &str = "tasks_one_unfinished";
 pub const LEASE: &str = "tasks_lease";
 /// The id of an order or a task exists already.
@@ -22,7 +23,8 @@ pub const SCHEMA: &str = "schema";
 /// A row that this version cannot read.
 pub const READABLE: &str = "readable_row";
 
-const NAMED: [&str; 5] = [ONE_ALIVE, ONE_NUMBER, ONE_EXTERNAL_ID, ONE_UNFINISHED, LEASE];
+const NAMED: [&str; 6] =
+    [ONE_ALIVE, ONE_NUMBER, ONE_EXTERNAL_ID, ONE_ORDER_OF_EXTERNAL_ID, ONE_UNFINISHED, LEASE];
 
 /// SQLite names the columns of a violated index, not the index.
 const BY_COLUMNS: [(&str, &str); 6] = [

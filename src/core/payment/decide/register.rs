@@ -1,16 +1,16 @@
 //! The next step of a registration: resolve what may exist, else try the next provider, else wait.
 
+use crate::core::domain::details::ExternalId;
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError, Shed};
 use crate::core::payment::OrderAggregate;
+use crate::core::payment::checkout::{Checkout, Receipt};
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{DomainEvent, Next};
-use crate::core::payment::effect::{
-    CallKind, CallResult, ProviderCall, QueryResult, RegisterResult,
-};
-use crate::core::payment::policy::ORDER_PLACEHOLDER;
+use crate::core::payment::effect::{CallResult, ProviderCall, QueryResult, RegisterResult};
+use crate::core::payment::policy::{EXTERNAL_ID_PLACEHOLDER, ORDER_PLACEHOLDER};
 use crate::core::payment::registration::{
     Ending, LAST_SEQUENCE, REFUSED_AGAIN, Registration, RegistrationState,
 };
@@ -63,7 +63,7 @@ impl OrderAggregate {
         if context.past(self.deadline_of(context)) || self.tell_of_strange_status(context) {
             return self.review(context, TaskError::OutcomeUnknown, events);
         }
-        let return_url = self.return_url(context);
+        let checkout = self.checkout(context);
         let grace = context.policy.unknown_grace;
         let Some(open) = self.open_registration_mut() else { return Next::Rest };
         let repeats = context.providers.repeat_registrations.contains(&open.provider);
@@ -78,11 +78,9 @@ impl OrderAggregate {
                     open.die(Ending::Refused);
                     return self.rejected(context);
                 }
-                open.sent_at = Some(context.now);
                 open.not_found = 0;
                 "sent_again".clone_into(&mut open.evidence);
-                let kind = CallKind::Register { return_url };
-                Next::Call(ProviderCall::new(open, kind, context.now))
+                Next::Call(open.send(checkout, context.now))
             }
             // The number was known before: ask at once.
             Some(CallResult::Register(RegisterResult::Duplicate)) => {
@@ -90,9 +88,7 @@ impl OrderAggregate {
             }
             Some(_) => self.rest_after_setback(context, Reason::OutcomeUnknown),
             None if repeats && open.evidence != REFUSED_AGAIN => {
-                open.sent_at = Some(context.now);
-                let kind = CallKind::Register { return_url };
-                Next::Call(ProviderCall::new(open, kind, context.now))
+                Next::Call(open.send(checkout, context.now))
             }
             None => Next::Call(ProviderCall::query(open, context.now)),
         }
@@ -136,7 +132,7 @@ impl OrderAggregate {
         context: &DecisionContext,
         provider: Provider,
     ) -> Next {
-        let return_url = self.return_url(context);
+        let checkout = self.checkout(context);
         let sequence = self.present_sequence();
         if let Some(task) = self.own_task_mut(context) {
             task.lane = Some(provider);
@@ -156,13 +152,7 @@ impl OrderAggregate {
         let Some(registration) = self.registration_mut(provider, sequence) else {
             return Next::Rest;
         };
-        registration.state = RegistrationState::Intent;
-        registration.given_up_at = None;
-        registration.sent_at = Some(context.now);
-        registration.not_found = 0;
-        "armed".clone_into(&mut registration.evidence);
-        let kind = CallKind::Register { return_url };
-        Next::Call(ProviderCall::new(registration, kind, context.now))
+        Next::Call(registration.arm(checkout, context.now))
     }
 
     /// Every provider was asked and none did anything: undo if that is still possible, else wait.
@@ -220,10 +210,21 @@ impl OrderAggregate {
         Next::Rest
     }
 
-    pub(in crate::core::payment) fn return_url(&self, context: &DecisionContext) -> String {
-        self.own_task(context)
+    /// What the payment system is told, and is told again in every repeat.
+    pub(in crate::core::payment) fn checkout(&self, context: &DecisionContext) -> Box<Checkout> {
+        let (order, task) = (&self.order, self.own_task(context));
+        let external_id = order.details.external_id().map(ExternalId::percent_encoded);
+        let return_url = task
             .and_then(|task| task.return_url.as_ref())
             .unwrap_or(&context.policy.return_url)
-            .replace(ORDER_PLACEHOLDER, &self.order.id.to_string())
+            .replace(ORDER_PLACEHOLDER, &order.id.to_string())
+            .replace(EXTERNAL_ID_PLACEHOLDER, external_id.as_deref().unwrap_or_default());
+        Box::new(Checkout {
+            return_url,
+            lifetime: task.and_then(|task| task.form_lifetime),
+            expires_at: None,
+            description: order.details.description.clone(),
+            receipt: Receipt::of(order),
+        })
     }
 }

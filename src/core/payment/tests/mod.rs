@@ -65,6 +65,7 @@ impl Case {
             quantity: 1,
             unit_price: Money::rub(TOTAL).unwrap(),
             price_stale: false,
+            vat: None,
         };
         let customer = CustomerId::parse("c-1").unwrap();
         let order = Order::place(OrderId::new(now, 7), customer, vec![item], now).unwrap();
@@ -305,7 +306,7 @@ impl Answer {
             return call.clone().not_executed(error).result;
         }
         match &call.kind {
-            CallKind::Register { .. } => CallResult::Register(match *self {
+            CallKind::Register(_) => CallResult::Register(match *self {
                 Self::Registered => RegisterResult::Registered {
                     external_id: "ext-1".to_owned(),
                     form_url: "https://pay.example/1".to_owned(),
@@ -373,6 +374,7 @@ fn found(call: &ProviderCall, status: ReportedStatus) -> Answer {
         refunded: None,
         form_url: None,
         expires_at: None,
+        decline: None,
     })
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::core::payment::registration::OpenForm;
 
 #[test]
 fn a_registration_in_time_gives_the_form_and_is_polled_from_then_on() {
@@ -13,7 +14,9 @@ fn a_registration_in_time_gives_the_form_and_is_polled_from_then_on() {
     let sync = case.aggregate.unfinished(TaskKind::SyncPayment).unwrap();
     assert_eq!(sync.run_at, case.now + case.policy.poll_interval);
     let form_url = "https://pay.example/1".to_owned();
-    assert_eq!(case.confirm(), ConfirmDecision::Form { provider: Provider::Sber, form_url });
+    let return_url = Some("https://shop.example/back".to_owned());
+    let form = OpenForm { provider: Provider::Sber, form_url, return_url };
+    assert_eq!(case.confirm(), ConfirmDecision::Form(form));
 }
 
 #[test]

@@ -114,7 +114,8 @@ impl State {
         self.records.retain(|_, (_, kept_at)| *kept_at >= now - retention.keys);
         self.inbox.retain(|(at, _)| *at >= now - retention.callbacks);
         self.deeds.retain(|(_, at, _)| *at >= now - retention.audit);
-        u64::try_from(gone.len() + before - size(self)).unwrap_or(u64::MAX)
+        let erased = self.erase_buyers(now - retention.buyers);
+        u64::try_from(gone.len() + before - size(self) + erased).unwrap_or(u64::MAX)
     }
 }
 

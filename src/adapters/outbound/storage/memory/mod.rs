@@ -92,7 +92,7 @@ impl OrderRepository for MemoryStore {
         scope: &Scope,
     ) -> Result<Option<OrderAggregate>, StorageError> {
         let found = self.state().aggregate(id);
-        Ok(found.filter(|aggregate| scope.allows(&aggregate.order.customer_id)))
+        Ok(found.filter(|aggregate| scope.allows(aggregate.order.customer_id.as_ref())))
     }
 
     async fn list(

@@ -5,6 +5,7 @@ use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::FRESH_ID;
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
 use crate::adapters::outbound::storage::{KEY_TAKEN, is_waiting};
+use crate::core::domain::details::ShopReference;
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
@@ -38,6 +39,7 @@ pub struct State {
     pub(super) unfinished: BTreeSet<(OrderId, TaskId)>,
     pub numbers: HashMap<(Provider, ProviderNumber), OrderId>,
     pub(super) external_ids: HashMap<(Provider, String), ProviderNumber>,
+    pub(super) references: HashMap<ShopReference, OrderId>,
     pub records: HashMap<IdempotencyKey, (IdempotencyRecord, Timestamp)>,
     pub inbox: Vec<(Timestamp, InboxEntry)>,
     pub deeds: Vec<(OrderId, Timestamp, AuditEntry)>,
@@ -47,6 +49,12 @@ impl State {
     pub fn place(&mut self, order: Order, now: Timestamp) -> Result<Order, StorageError> {
         if self.orders.contains_key(&order.id) {
             return Err(StorageError::Corrupt(FRESH_ID));
+        }
+        if let Some(reference) = &order.details.reference {
+            if let Some(taken_by) = self.references.get(reference) {
+                return Err(StorageError::ExternalIdTaken(*taken_by));
+            }
+            self.references.insert(reference.clone(), order.id);
         }
         let order = Order { created_at: now, updated_at: now, version: 1, ..order };
         let (registrations, refunds) = (Vec::new(), Vec::new());
@@ -213,7 +221,21 @@ impl State {
             .into_iter()
             .find_map(|provider| numbered(provider, number.clone()))
             .or_else(|| Provider::ALL.into_iter().find_map(with_id))
+            .or_else(|| self.referred(name))
             .or_else(|| Some(self.tasks.get(&task?)?.order_id))
+    }
+
+    /// Whom orders were for that have not changed since then.
+    pub(super) fn erase_buyers(&mut self, since: Timestamp) -> usize {
+        let old = |order: &&mut Order| order.details.buyer.is_some() && order.updated_at < since;
+        let orders = self.orders.values_mut().map(|stored| &mut stored.order);
+        orders.filter(old).map(|order| order.details.buyer = None).count()
+    }
+
+    fn referred(&self, external_id: &str) -> Option<OrderId> {
+        let named =
+            |(reference, _): &(&ShopReference, _)| reference.external_id.as_str() == external_id;
+        self.references.iter().filter(named).map(|(_, order)| *order).max()
     }
 
     pub fn callbacks(&self, order: OrderId, limit: usize) -> Vec<CallbackRecord> {
@@ -254,8 +276,15 @@ impl State {
 
     pub fn list(&self, query: &OrderQuery, scope: &Scope) -> Vec<OrderAggregate> {
         let wanted = |order: &&Order| {
-            scope.allows(&order.customer_id)
-                && query.customer_id.as_ref().is_none_or(|id| *id == order.customer_id)
+            scope.allows(order.customer_id.as_ref())
+                && query
+                    .customer_id
+                    .as_ref()
+                    .is_none_or(|id| Some(id) == order.customer_id.as_ref())
+                && query
+                    .external_id
+                    .as_ref()
+                    .is_none_or(|id| Some(id) == order.details.external_id())
                 && (query.statuses.is_empty() || query.statuses.contains(&order.status))
                 && query.ids.as_ref().is_none_or(|ids| ids.contains(&order.id))
                 && query.created.0.is_none_or(|from| order.created_at >= from)
@@ -290,7 +319,7 @@ impl State {
         };
         let refund = refunds.iter().find(own).cloned();
         let view = || TaskView { task: task.clone(), registration, refund };
-        scope.allows(&order.customer_id).then(view)
+        scope.allows(order.customer_id.as_ref()).then(view)
     }
 
     pub fn tasks(&self, query: &TaskQuery) -> Vec<Task> {

@@ -59,6 +59,7 @@ impl PlacementBatcher {
             Ok(None) => self.one_by_one(batch, true).await,
             Err(
                 StorageError::ForeignExternalId
+                | StorageError::ExternalIdTaken(_)
                 | StorageError::Corrupt(_)
                 | StorageError::UnknownWord(_)
                 | StorageError::UnknownProvider(_),

@@ -2,7 +2,7 @@
 
 use super::batching::QueuedPlacement;
 use super::change::OrderChange;
-use super::place::KeyedPlacement;
+use super::place::{KeyedPlacement, SinglePlacement};
 use super::session::{AttemptError, Tx, Work};
 use super::{PgStore, bind, bound, sql};
 use crate::adapters::outbound::storage::filters::{OrderFilter, only_customer};
@@ -27,6 +27,10 @@ use tokio::sync::oneshot;
 #[async_trait::async_trait]
 impl OrderRepository for PgStore {
     async fn place(&self, order: Order) -> Result<Order, StorageError> {
+        if order.details.reference.is_some() {
+            // It may be refused, and would take a batch with it.
+            return self.run(SinglePlacement { order, perhaps_placed: false }).await;
+        }
         let (reply, answer) = oneshot::channel();
         let placed = async {
             let placement = QueuedPlacement { order, reply };
@@ -117,6 +121,7 @@ impl PgStore {
         bind(&mut arguments, filter.created.1);
         bind(&mut arguments, filter.updated_since);
         bind(&mut arguments, filter.ids);
+        bind(&mut arguments, filter.external_id);
         self.rows(sql.into_sql_str(), arguments).await
     }
 }

@@ -4,8 +4,11 @@
 use super::keys::find_record;
 use super::session::{AttemptError, Tx, Work};
 use super::sql;
-use crate::adapters::outbound::storage::invariants::FRESH_ID;
-use crate::adapters::outbound::storage::rows::{KeyRow, OrderRow, write};
+use crate::adapters::outbound::storage::invariants::{
+    FRESH_ID, ONE_ORDER_OF_EXTERNAL_ID, READABLE,
+};
+use crate::adapters::outbound::storage::rows::{KeyRow, OrderRow, clean, write};
+use crate::core::domain::ids::OrderId;
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::idempotency::{IdempotentRequest, KeptOutcome};
@@ -36,7 +39,10 @@ impl Work for SinglePlacement {
                 let found = placed_at(tx, &self.order).await?;
                 Ok(stamped(&self.order, found.ok_or(StorageError::Corrupt(FRESH_ID))?))
             }
-            Err(error) => Err(error),
+            Err(error) => match named_before(tx, &self.order, error).await? {
+                Some(at) => Ok(stamped(&self.order, at)),
+                None => Err(AttemptError::Again),
+            },
         }
     }
 }
@@ -77,12 +83,19 @@ impl Work for KeyedPlacement {
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<Placed, AttemptError> {
         let Self { order, request } = self;
-        let placed: Option<i64> = sqlx::query_scalar(sql::PLACE_ONCE)
+        let placed: Result<Option<i64>, _> = sqlx::query_scalar(sql::PLACE_ONCE)
             .bind(write(&KeyRow::of(request, &KeptOutcome::Placed(order.id))))
             .bind(tx.now)
             .bind(write(&OrderRow::from(&*order)))
             .fetch_optional(&mut *tx.connection)
-            .await?;
+            .await;
+        let placed = match placed {
+            Ok(placed) => placed,
+            Err(error) => match named_before(tx, order, error.into()).await? {
+                Some(at) => Some(at),
+                None => return Err(AttemptError::Again),
+            },
+        };
         // Where the key is taken it may be by an earlier attempt of ours, whose answer was lost.
         let placed = if placed.is_none() { placed_at(tx, order).await? } else { placed };
         if let Some(at) = placed {
@@ -97,6 +110,33 @@ impl Work for KeyedPlacement {
 fn stamped(order: &Order, at: i64) -> Order {
     let at = Timestamp::from_micros(at);
     Order { created_at: at, updated_at: at, version: 1, ..order.clone() }
+}
+
+/// After an error that may say that the shop has an order of that name: when this one was placed, if it is
+/// that order (an earlier attempt's answer was lost); `None` when there is no such order any more.
+///
+/// # Errors
+/// The other order's id, or whatever else the error said.
+async fn named_before(
+    tx: &mut Tx<'_>,
+    order: &Order,
+    error: AttemptError,
+) -> Result<Option<i64>, AttemptError> {
+    let Some(reference) = &order.details.reference else { return Err(error) };
+    if !matches!(error, AttemptError::Refused(StorageError::Corrupt(ONE_ORDER_OF_EXTERNAL_ID))) {
+        return Err(error);
+    }
+    let id: Option<String> = sqlx::query_scalar(sql::REFERRED)
+        .bind(reference.external_id.as_str())
+        .bind(clean(&reference.owner))
+        .fetch_optional(&mut *tx.connection)
+        .await?;
+    let Some(id) = id else { return Ok(None) };
+    let id = OrderId::parse(&id).ok_or(StorageError::Corrupt(READABLE))?;
+    if id == order.id {
+        return placed_at(tx, order).await;
+    }
+    Err(StorageError::ExternalIdTaken(id).into())
 }
 
 async fn placed_at(tx: &mut Tx<'_>, order: &Order) -> Result<Option<i64>, AttemptError> {

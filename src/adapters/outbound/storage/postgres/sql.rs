@@ -109,17 +109,18 @@ pub const LOAD: &str = concat!(
 pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $4, version = $5, \
     last_change = $6::uuid, cancel_requested_at = $11 WHERE id = $1::uuid AND version = $2 RETURNING 1), \
     r AS (INSERT INTO registrations (order_id, provider, sequence, number, amount, refunded, currency, \
-    state, ending, external_id, form_url, sent_at, not_found, cancel_sent_at, hinted, \
+    state, ending, decline_code, external_id, form_url, return_url, sent_at, not_found, cancel_sent_at, hinted, \
     given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \
     strange_since, expires_at, evidence, contradiction, created_at, updated_at) \
     SELECT order_id, provider, sequence, number, amount, refunded, currency, \
-    state, ending, external_id, form_url, sent_at, not_found, cancel_sent_at, hinted, \
+    state, ending, decline_code, external_id, form_url, return_url, sent_at, not_found, cancel_sent_at, hinted, \
     given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \
     strange_since, expires_at, evidence, contradiction, created_at, updated_at \
     FROM json_populate_recordset(NULL::registrations, $7::json) \
     ON CONFLICT (order_id, provider, sequence) DO UPDATE SET refunded = excluded.refunded, \
-    state = excluded.state, ending = excluded.ending, external_id = excluded.external_id, \
-    form_url = excluded.form_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
+    state = excluded.state, ending = excluded.ending, decline_code = excluded.decline_code, \
+    external_id = excluded.external_id, form_url = excluded.form_url, \
+    return_url = excluded.return_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
     cancel_sent_at = excluded.cancel_sent_at, hinted = excluded.hinted, \
     given_up_at = excluded.given_up_at, sync_requested_at = excluded.sync_requested_at, \
     registered_at = excluded.registered_at, paid_at = excluded.paid_at, \
@@ -138,10 +139,10 @@ pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $
     updated_at = excluded.updated_at RETURNING 1), \
     t AS (INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, \
     lost_leases, deadline, lease_owner, lease_token, lease_until, result_provider, \
-    result_sequence, error, dispute, trace, return_url, created_at, updated_at, version) \
+    result_sequence, error, dispute, trace, return_url, form_lifetime, created_at, updated_at, version) \
     SELECT id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, deadline, \
     lease_owner, lease_token, lease_until, result_provider, result_sequence, error, \
-    dispute, trace, return_url, created_at, updated_at, version \
+    dispute, trace, return_url, form_lifetime, created_at, updated_at, version \
     FROM json_populate_recordset(NULL::tasks, $9::json) \
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
     run_at = excluded.run_at, lane = excluded.lane, attempts = excluded.attempts, \
@@ -150,6 +151,7 @@ pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $
     lease_until = excluded.lease_until, result_provider = excluded.result_provider, \
     result_sequence = excluded.result_sequence, error = excluded.error, \
     dispute = excluded.dispute, trace = excluded.trace, return_url = excluded.return_url, \
+    form_lifetime = excluded.form_lifetime, \
     updated_at = excluded.updated_at, version = excluded.version \
     WHERE tasks.version = excluded.version - 1 RETURNING 1) \
     SELECT (SELECT count(*) FROM o) + (SELECT count(*) FROM r) + (SELECT count(*) FROM f) \
@@ -158,12 +160,16 @@ pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $
 
 /// `$1` orders as JSON, `$2` a test's now. Answers when they were placed.
 pub const PLACE: &str = concat!(
-    "WITH placed AS (INSERT INTO orders (id, customer_id, status, items, total, currency, created_at, \
-     updated_at, version) SELECT id, customer_id, status, items, total, currency, now, now, 1 \
+    "WITH placed AS (INSERT INTO orders (id, customer_id, status, items, total, currency, owner, \
+     external_id, details, buyer, created_at, updated_at, version) SELECT id, customer_id, status, items, \
+     total, currency, owner, external_id, details, buyer, now, now, 1 \
      FROM json_populate_recordset(NULL::orders, $1::json), (SELECT ",
     now!("$2"),
     " AS now OFFSET 0) AS clock RETURNING created_at) SELECT max(created_at) FROM placed"
 );
+
+/// `$1` what a shop calls an order, `$2` the shop.
+pub const REFERRED: &str = "SELECT id::text FROM orders WHERE external_id = $1 AND owner = $2";
 
 pub const PLACED_AT: &str = "SELECT created_at FROM orders WHERE id = $1::uuid";
 
@@ -284,8 +290,9 @@ pub const PLACE_ONCE: &str = concat!(
     "WITH kept AS (",
     keep_outcome!(),
     " RETURNING created_at) \
-     INSERT INTO orders (id, customer_id, status, items, total, currency, created_at, \
-     updated_at, version) SELECT o.id, o.customer_id, o.status, o.items, o.total, o.currency, \
+     INSERT INTO orders (id, customer_id, status, items, total, currency, owner, external_id, details, \
+     buyer, created_at, updated_at, version) SELECT o.id, o.customer_id, o.status, o.items, o.total, \
+     o.currency, o.owner, o.external_id, o.details, o.buyer, \
      kept.created_at, kept.created_at, 1 FROM json_populate_record(NULL::orders, $3::json) AS o, \
      kept RETURNING created_at"
 );
@@ -309,22 +316,6 @@ pub const READ_AUDIT: &str = "SELECT json_build_object('id', a.id, 'at', a.at, '
     'order_id', a.order_id, 'task_id', a.task_id, 'reason', a.reason, 'by', a.by_name)::text \
     FROM audit a WHERE ($1::uuid IS NULL OR a.order_id = $1::uuid) \
     AND ($2::bigint IS NULL OR (a.at, a.id) < ($2, $3)) ORDER BY a.at DESC, a.id DESC LIMIT $4";
-
-/// `$1` what an operator calls an order by, `$2` the payment systems that are known here, joined by commas,
-/// `$3` the same as a task's id.
-pub const ORDER_NAMED: &str = "SELECT order_id::text FROM (\
-    SELECT 1 AS rank, order_id FROM registrations \
-    WHERE provider = ANY(string_to_array($2, ',')) AND number = $1 \
-    UNION ALL SELECT 2, order_id FROM registrations \
-    WHERE provider = ANY(string_to_array($2, ',')) AND external_id = $1 \
-    UNION ALL SELECT 3, order_id FROM tasks WHERE id = $3) AS named ORDER BY rank LIMIT 1";
-
-/// `$1` order, `$2` how many.
-pub const CALLBACKS: &str = "SELECT json_build_object('provider', c.provider, 'number', c.number, \
-    'event_id', c.event_id, 'kind', c.kind, 'signed', c.signed, \
-    'received_at', c.received_at)::text FROM registrations r \
-    JOIN callbacks c ON c.provider = r.provider AND c.number = r.number \
-    WHERE r.order_id = $1::uuid ORDER BY c.received_at DESC, c.id DESC LIMIT $2";
 
 /// What nothing but a person moves on.
 macro_rules! for_operator {
@@ -385,6 +376,14 @@ macro_rules! prune_oldest {
 
 pub const PRUNE_CALLBACKS: &str = prune_oldest!("callbacks", "received_at");
 pub const PRUNE_AUDIT: &str = prune_oldest!("audit", "at");
+
+/// Not the order: only whom it was for. `$1` a test's now, `$2` age, `$3` how many.
+pub const ERASE_BUYERS: &str = concat!(
+    "UPDATE orders SET buyer = NULL WHERE id IN (SELECT o.id FROM orders o, (SELECT ",
+    now!("$1"),
+    " - $2 AS oldest OFFSET 0) AS clock WHERE o.buyer IS NOT NULL AND o.updated_at < oldest \
+     ORDER BY o.updated_at LIMIT $3 FOR UPDATE OF o SKIP LOCKED)"
+);
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use super::{clean, micros, moment, money, provider, word, word_if};
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::payment::registration::{Ending, Registration, RegistrationState};
+use crate::core::payment::registration::{Decline, Ending, Registration, RegistrationState};
 use crate::core::ports::storage_error::StorageError;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -20,8 +20,10 @@ pub struct RegistrationRow {
     currency: String,
     state: String,
     ending: Option<String>,
+    decline_code: Option<String>,
     external_id: Option<String>,
     form_url: Option<String>,
+    return_url: Option<String>,
     sent_at: Option<i64>,
     not_found: u32,
     cancel_sent_at: Option<i64>,
@@ -55,8 +57,10 @@ impl RegistrationRow {
             currency: registration.amount.currency().code().to_owned(),
             state: registration.state.as_str().to_owned(),
             ending: registration.ending.map(|ending| ending.as_str().to_owned()),
+            decline_code: registration.decline.map(|decline| decline.as_str().to_owned()),
             external_id: text(&registration.external_id),
             form_url: text(&registration.form_url),
+            return_url: text(&registration.return_url),
             sent_at: micros(registration.sent_at),
             not_found: registration.not_found,
             cancel_sent_at: micros(registration.cancel_sent_at),
@@ -86,8 +90,11 @@ impl RegistrationRow {
             amount: money(self.amount, &self.currency)?,
             state: word(&self.state, RegistrationState::parse)?,
             ending: word_if(self.ending.as_deref(), Ending::parse)?,
+            // A reason that only a newer version knows is no reason here; the ending counts.
+            decline: self.decline_code.as_deref().and_then(Decline::parse),
             external_id: self.external_id,
             form_url: self.form_url,
+            return_url: self.return_url,
             sent_at: moment(self.sent_at),
             not_found: self.not_found,
             cancel_sent_at: moment(self.cancel_sent_at),

@@ -8,6 +8,7 @@ use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::task::{Lease, Reason, Task, TaskError, TaskKind, TaskState};
 use crate::core::ports::storage_error::StorageError;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// The lane of tasks that any provider can serve. A word and not NULL: an index finds it by equality.
@@ -36,6 +37,7 @@ pub struct TaskRow {
     settled_at: Option<i64>,
     trace: Option<String>,
     return_url: Option<String>,
+    form_lifetime: Option<u64>,
     created_at: i64,
     updated_at: i64,
     version: i64,
@@ -66,6 +68,7 @@ impl TaskRow {
             settled: self.settled_by.zip(moment(self.settled_at)),
             trace: self.trace,
             return_url: self.return_url,
+            form_lifetime: self.form_lifetime.map(Duration::from_secs),
             version: self.version,
             created_at: Timestamp::from_micros(self.created_at),
             updated_at: Timestamp::from_micros(self.updated_at),
@@ -106,6 +109,7 @@ impl From<&Task> for TaskRow {
             settled_at: task.settled.as_ref().map(|(_, at)| at.micros()),
             trace: task.trace.clone(),
             return_url: task.return_url.as_deref().map(clean),
+            form_lifetime: task.form_lifetime.map(|lifetime| lifetime.as_secs()),
             created_at: task.created_at.micros(),
             updated_at: task.updated_at.micros(),
             version: task.version,

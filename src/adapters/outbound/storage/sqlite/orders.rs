@@ -107,13 +107,14 @@ impl SqliteStore {
             .bind(filter.created.0)
             .bind(filter.created.1)
             .bind(filter.updated_since)
-            .bind(filter.ids);
+            .bind(filter.ids)
+            .bind(filter.external_id);
         self.read(async |mut reader| rows.fetch_all(&mut *reader).await).await
     }
 
     async fn run_placement(&self, placement: Placement) -> Result<Placed, StorageError> {
         let (request, answer) = Request::new(placement);
-        self.submit(QueuedWork::Placement(Box::new(request)), answer).await
+        self.submit(QueuedWork::Placement(Box::new(request)), answer).await?
     }
 }
 

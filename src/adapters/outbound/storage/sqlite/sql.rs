@@ -10,7 +10,8 @@ macro_rules! known_kind {
 macro_rules! order_json {
     () => {
         "json_object('id', hex(o.id), 'customer_id', o.customer_id, 'status', o.status, \
-         'items', json(o.items), 'total', o.total, 'currency', o.currency, \
+         'items', json(o.items), 'total', o.total, 'currency', o.currency, 'owner', o.owner, \
+         'external_id', o.external_id, 'details', json(o.details), 'buyer', json(o.buyer), \
          'cancel_requested_at', o.cancel_requested_at, \
          'created_at', o.created_at, 'updated_at', o.updated_at, 'version', o.version)"
     };
@@ -20,8 +21,8 @@ macro_rules! registration_json {
     () => {
         "json_object('order_id', hex(r.order_id), 'provider', r.provider, 'sequence', r.sequence, \
          'number', r.number, 'amount', r.amount, 'refunded', r.refunded, 'currency', r.currency, \
-         'state', r.state, 'ending', r.ending, 'external_id', r.external_id, \
-         'form_url', r.form_url, 'sent_at', r.sent_at, 'not_found', r.not_found, \
+         'state', r.state, 'ending', r.ending, 'decline_code', r.decline_code, \
+         'external_id', r.external_id, 'form_url', r.form_url, 'return_url', r.return_url, 'sent_at', r.sent_at, 'not_found', r.not_found, \
          'cancel_sent_at', r.cancel_sent_at, 'hinted', json(iif(r.hinted, 'true', 'false')), \
          'given_up_at', r.given_up_at, 'sync_requested_at', r.sync_requested_at, \
          'registered_at', r.registered_at, 'paid_at', r.paid_at, \
@@ -52,7 +53,7 @@ macro_rules! task_json {
          'lease_until', t.lease_until, 'result_provider', t.result_provider, \
          'result_sequence', t.result_sequence, 'error', t.error, 'dispute', t.dispute, \
          'settled_by', t.settled_by, 'settled_at', t.settled_at, 'trace', t.trace, \
-         'return_url', t.return_url, 'created_at', t.created_at, \
+         'return_url', t.return_url, 'form_lifetime', t.form_lifetime, 'created_at', t.created_at, \
          'updated_at', t.updated_at, 'version', t.version)"
     };
 }
@@ -119,10 +120,14 @@ pub const WAITING: &str = "SELECT waiting FROM queue_length";
 
 /// `$1` new orders as JSON: one statement, however many callers are in the batch.
 pub const PLACE: &str = "INSERT INTO orders (id, customer_id, status, items, total, currency, \
-    created_at, updated_at, version) \
+    owner, external_id, details, buyer, created_at, updated_at, version) \
     SELECT unhex(value ->> 'id', '-'), value ->> 'customer_id', value ->> 'status', \
-    json(value -> 'items'), value ->> 'total', value ->> 'currency', value ->> 'created_at', \
-    value ->> 'updated_at', value ->> 'version' FROM jsonb_each($1)";
+    json(value -> 'items'), value ->> 'total', value ->> 'currency', value ->> 'owner', \
+    value ->> 'external_id', json(value -> 'details'), json(value -> 'buyer'), \
+    value ->> 'created_at', value ->> 'updated_at', value ->> 'version' FROM jsonb_each($1)";
+
+/// `$1` what a shop calls an order, `$2` the shop.
+pub const REFERRED: &str = "SELECT id FROM orders WHERE external_id = $1 AND owner = $2";
 
 /// What decisions changed: `$1` orders, `$2` registrations, `$3` refunds, `$4` tasks, orders and tasks
 /// with their new version. Four statements in one trip to the connection's thread. `jsonb_each` gives each element as SQLite
@@ -133,20 +138,22 @@ pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     WHERE orders.id = unhex(value ->> 'id', '-') \
     AND orders.version = (value ->> 'version') - 1; \
     INSERT INTO registrations (order_id, provider, sequence, number, amount, refunded, currency, \
-    state, ending, external_id, form_url, sent_at, not_found, cancel_sent_at, hinted, \
+    state, ending, decline_code, external_id, form_url, return_url, sent_at, not_found, cancel_sent_at, hinted, \
     given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \
     strange_since, expires_at, evidence, contradiction, created_at, updated_at) \
     SELECT unhex(value ->> 'order_id', '-'), value ->> 'provider', value ->> 'sequence', \
     value ->> 'number', value ->> 'amount', value ->> 'refunded', value ->> 'currency', \
-    value ->> 'state', value ->> 'ending', value ->> 'external_id', value ->> 'form_url', \
+    value ->> 'state', value ->> 'ending', value ->> 'decline_code', value ->> 'external_id', \
+    value ->> 'form_url', value ->> 'return_url', \
     value ->> 'sent_at', value ->> 'not_found', value ->> 'cancel_sent_at', value ->> 'hinted', \
     value ->> 'given_up_at', value ->> 'sync_requested_at', value ->> 'registered_at', \
     value ->> 'paid_at', value ->> 'paid_late', value ->> 'ended_at', value ->> 'looks', \
     value ->> 'strange_since', value ->> 'expires_at', value ->> 'evidence', \
     value ->> 'contradiction', value ->> 'created_at', value ->> 'updated_at' FROM jsonb_each($2) WHERE true \
     ON CONFLICT (order_id, provider, sequence) DO UPDATE SET refunded = excluded.refunded, \
-    state = excluded.state, ending = excluded.ending, external_id = excluded.external_id, \
-    form_url = excluded.form_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
+    state = excluded.state, ending = excluded.ending, decline_code = excluded.decline_code, \
+    external_id = excluded.external_id, form_url = excluded.form_url, \
+    return_url = excluded.return_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
     cancel_sent_at = excluded.cancel_sent_at, hinted = excluded.hinted, \
     given_up_at = excluded.given_up_at, sync_requested_at = excluded.sync_requested_at, \
     registered_at = excluded.registered_at, paid_at = excluded.paid_at, \
@@ -167,14 +174,14 @@ pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     updated_at = excluded.updated_at; \
     INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, \
     deadline, lease_owner, lease_token, lease_until, result_provider, result_sequence, error, \
-    dispute, trace, return_url, created_at, updated_at, version) \
+    dispute, trace, return_url, form_lifetime, created_at, updated_at, version) \
     SELECT value ->> 'id', unhex(value ->> 'order_id', '-'), value ->> 'kind', value ->> 'state', \
     value ->> 'reason', value ->> 'run_at', value ->> 'lane', value ->> 'attempts', \
     value ->> 'lost_leases', value ->> 'deadline', value ->> 'lease_owner', \
     unhex(value ->> 'lease_token', '-'), value ->> 'lease_until', value ->> 'result_provider', \
     value ->> 'result_sequence', value ->> 'error', value ->> 'dispute', value ->> 'trace', \
-    value ->> 'return_url', value ->> 'created_at', value ->> 'updated_at', value ->> 'version' \
-    FROM jsonb_each($4) WHERE true \
+    value ->> 'return_url', value ->> 'form_lifetime', value ->> 'created_at', \
+    value ->> 'updated_at', value ->> 'version' FROM jsonb_each($4) WHERE true \
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
     run_at = excluded.run_at, lane = excluded.lane, attempts = excluded.attempts, \
     lost_leases = excluded.lost_leases, deadline = excluded.deadline, \
@@ -182,6 +189,7 @@ pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     lease_until = excluded.lease_until, result_provider = excluded.result_provider, \
     result_sequence = excluded.result_sequence, error = excluded.error, \
     dispute = excluded.dispute, trace = excluded.trace, return_url = excluded.return_url, \
+    form_lifetime = excluded.form_lifetime, \
     updated_at = excluded.updated_at, version = excluded.version \
     WHERE version = excluded.version - 1";
 
@@ -256,7 +264,8 @@ pub const ORDER_NAMED: &str = "SELECT hex(order_id) FROM (\
     WHERE provider IN (SELECT value FROM json_each($2)) AND number = $1 \
     UNION ALL SELECT 2, order_id FROM registrations \
     WHERE provider IN (SELECT value FROM json_each($2)) AND external_id = $1 \
-    UNION ALL SELECT 3, order_id FROM tasks WHERE id = $3) ORDER BY rank LIMIT 1";
+    UNION ALL SELECT 3, id FROM orders WHERE external_id = $1 \
+    UNION ALL SELECT 4, order_id FROM tasks WHERE id = $3) ORDER BY rank, order_id DESC LIMIT 1";
 
 /// `$1` order, `$2` how many.
 pub const CALLBACKS: &str = "SELECT json_object('provider', c.provider, 'number', c.number, \
@@ -296,6 +305,10 @@ pub const PRUNE_CALLBACKS: &str = "DELETE FROM callbacks WHERE id IN \
 
 pub const PRUNE_AUDIT: &str = "DELETE FROM audit WHERE id IN \
     (SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2)";
+
+/// Not the order: only whom it was for.
+pub const ERASE_BUYERS: &str = "UPDATE orders SET buyer = NULL WHERE id IN \
+    (SELECT id FROM orders WHERE buyer IS NOT NULL AND updated_at < $1 ORDER BY updated_at LIMIT $2)";
 
 /// The latest time that an index knows, or readiness has written.
 pub const LAST_TIME: &str = "SELECT max((SELECT coalesce(max(updated_at), 0) FROM orders), \

@@ -55,12 +55,13 @@ impl Work for Prune {
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, WriteError> {
         let mut gone = 0;
-        let Retention { tasks, keys, callbacks, audit } = self.0;
+        let Retention { tasks, keys, callbacks, audit, buyers } = self.0;
         for (sql, age) in [
             (sql::PRUNE_TASKS, tasks),
             (sql::PRUNE_KEYS, keys),
             (sql::PRUNE_CALLBACKS, callbacks),
             (sql::PRUNE_AUDIT, audit),
+            (sql::ERASE_BUYERS, buyers),
         ] {
             gone += sqlx::query(sql)
                 .bind((tx.now - age).micros())
