@@ -77,10 +77,13 @@ enum Command {
 pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Some(Command::Openapi) => print(&api::openapi_json()),
-        Some(Command::Config) => with_config(|config, _| {
-            let lines = config.effective().iter().map(|(name, value)| format!("{name}={value}\n"));
-            print(&lines.collect::<String>())
-        }),
+        Some(Command::Config) => match Config::from_env() {
+            Ok((config, _)) => print(&lines(config.effective())),
+            Err(problems) => {
+                print(&lines(&problems.effective))?;
+                refuse(&problems)
+            }
+        },
         Some(Command::Healthcheck) => Ok(healthcheck()),
         Some(Command::Migrate) => with_config(|config, _| migrate(&config)),
         Some(Command::Backup { file }) => with_config(|config, _| backup(&config, file)),
@@ -93,6 +96,10 @@ pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
             with_config(|config, warnings| serve(&runtime()?, config, &warnings, None))
         }
     }
+}
+
+fn lines(effective: &[(String, String)]) -> String {
+    effective.iter().map(|(name, value)| format!("{name}={value}\n")).collect()
 }
 
 fn with_config(

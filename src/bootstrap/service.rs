@@ -28,7 +28,6 @@ use crate::adapters::outbound::storage::{self, FileLock, Store};
 use crate::config::{Config, EmptyOn, ReadinessExternal};
 use crate::core::engine::Engine;
 use crate::core::engine::gateway::PaymentGateway;
-use crate::core::engine::task_watch::TaskWatch;
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::Events;
 use crate::core::use_cases::callback_budget::CallbackBudget;
@@ -61,7 +60,6 @@ struct Parts {
     metrics: Arc<Metrics>,
     partners: Partners,
     engine: Arc<Engine>,
-    watch: Arc<TaskWatch>,
     probes: Vec<Arc<dyn SystemHealth>>,
     lifecycle: Arc<Lifecycle>,
     detached: TaskTracker,
@@ -167,7 +165,6 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
     let made_at = storage::payment_systems(url).await.context("the database cannot be reached")?;
     partners::tell_of_absent(&made_at, &config.payment_systems);
     let partners = Partners::connect(&config, &metrics)?;
-    let watch = Arc::new(TaskWatch::default());
     let (runs, stop) = (TaskTracker::new(), CancellationToken::new());
     let engine = Arc::new(Engine {
         orders: store.clone(),
@@ -176,7 +173,7 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
         policy: Arc::new(config.payment.clone()),
         entropy: entropy(),
         events: Arc::clone(&metrics) as Arc<dyn Events>,
-        watch: Arc::clone(&watch),
+        watch: Arc::default(),
         runs: runs.clone(),
     });
     let probes = probes(&config, &metrics)?;
@@ -189,7 +186,6 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
         metrics,
         partners,
         engine,
-        watch,
         probes,
         lifecycle,
         detached,
@@ -245,6 +241,7 @@ fn app(parts: &Parts) -> Arc<App> {
         max_inflight_requests: limits.max_inflight_requests,
         body: limits.body,
         origin: origin_rule(&parts.config),
+        allowed_origins: parts.config.service.allowed_origins.clone(),
         return_urls: ReturnUrls {
             hosts: parts.config.return_urls.hosts.clone(),
             loopback_http: parts.config.return_urls.loopback_http,
@@ -295,7 +292,7 @@ fn use_cases(parts: &Parts) -> UseCases {
         confirm_order: ConfirmOrder { engine: engine() },
         cancel_order: CancelOrder { engine: engine() },
         refund_order: RefundOrder { engine: engine(), idempotency },
-        poll_task: PollTask { queue: store(), watch: Arc::clone(&parts.watch) },
+        poll_task: PollTask { engine: engine() },
         show_product: ShowProduct {
             catalog: Arc::clone(&parts.partners.catalog),
             events: events(parts),

@@ -246,7 +246,7 @@ impl Environment {
         if self.problems.is_empty() {
             Ok((self.effective, self.warnings))
         } else {
-            Err(Problems(self.problems))
+            Err(Problems { all: self.problems, effective: self.effective })
         }
     }
 

@@ -23,13 +23,17 @@ impl fmt::Display for Problem {
 
 /// Every problem of the environment, in one message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Problems(pub Vec<Problem>);
+pub struct Problems {
+    pub all: Vec<Problem>,
+    /// What would be in force without them, secrets masked: `order-service config` prints it all the same.
+    pub effective: Vec<(String, String)>,
+}
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.0.len();
+        let count = self.all.len();
         let plural = if count == 1 { "" } else { "s" };
         write!(f, "the configuration has {count} problem{plural}:")?;
-        self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+        self.all.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
     }
 }

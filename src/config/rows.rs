@@ -171,6 +171,7 @@ pub(super) const SERVICE: &[Row] = &[
     row("ADMIN_ADDR", "127.0.0.1:8081"),
     secret("ADMIN_TOKEN"),
     secret("ADMIN_TOKENS"),
+    unset("CORS_ALLOWED_ORIGINS"),
     unset("INSTANCE_ID"),
     url("DATABASE_URL", Default::Text("sqlite://data/orders.db")),
     row("DATABASE_MAX_CONNECTIONS", "10"),

@@ -25,6 +25,8 @@ pub struct ServiceConfig {
     pub admin_tokens: Vec<(String, SecretString)>,
     /// `AUTH_MODE=jwt`; without it nobody is asked who he is.
     pub tokens: Option<TokensConfig>,
+    /// `CORS_ALLOWED_ORIGINS`
+    pub allowed_origins: Vec<String>,
     pub instance_id: InstanceId,
     pub database: DatabaseConfig,
     /// Where instances share the catalog's answers; without it each has its own.
@@ -103,6 +105,7 @@ pub(super) fn read(env: &mut Environment, sandbox: bool) -> ServiceConfig {
         admin_addr: vars.admin_addr.0,
         admin_tokens: admin_tokens(vars.admin_token, vars.admin_tokens),
         tokens,
+        allowed_origins: vars.cors_allowed_origins.map(|origins| origins.0).unwrap_or_default(),
         instance_id: InstanceId::new(&instance_id),
         database: DatabaseConfig {
             url: vars.database_url.0,

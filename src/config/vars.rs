@@ -4,8 +4,8 @@
 
 use super::words::{
     Address, BaseUrl, Choice, DAY, DatabaseUrl, Fraction, HOUR, Hosts, Label, LogFilter, Looks,
-    MINUTE, NamedTokens, NumberPrefix, OneOf, Providers, ReturnUrl, RootPath, SECOND, SharedCache,
-    Span, Token, Whole,
+    MINUTE, NamedTokens, NumberPrefix, OneOf, Origins, Providers, ReturnUrl, RootPath, SECOND,
+    SharedCache, Span, Token, Whole,
 };
 use crate::adapters::resilience::breaker::{BreakerMode, SlowAs, WindowKind};
 use crate::adapters::resilience::settings::Concurrency;
@@ -118,6 +118,7 @@ pub(super) struct AuthVars {
 #[serde(deny_unknown_fields)]
 pub(super) struct ServiceVars {
     pub(super) http_addr: Address,
+    pub(super) cors_allowed_origins: Option<Origins>,
     pub(super) admin_addr: Address,
     pub(super) admin_token: Option<Token>,
     pub(super) admin_tokens: Option<NamedTokens>,

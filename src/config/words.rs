@@ -245,6 +245,29 @@ impl<'de> Deserialize<'de> for Hosts {
     }
 }
 
+/// Origins as browsers write them, or `*` for every page there is.
+#[derive(Debug, Clone)]
+pub(super) struct Origins(pub(super) Vec<String>);
+
+impl<'de> Deserialize<'de> for Origins {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let origin = |text: &str| {
+            let written =
+                Url::parse(text).is_ok_and(|it| it.origin().ascii_serialization() == text);
+            (written || text == "*").then(|| text.to_owned())
+        };
+        let parse = |text: &str| {
+            let texts = list(text);
+            let alone = texts.len() == 1 || !texts.contains(&"*");
+            let read: Option<Vec<_>> = texts.iter().map(|text| origin(text)).collect();
+            read.filter(|read| !read.is_empty() && alone).map(Self)
+        };
+        let expected =
+            || "origins such as https://shop.example, separated by commas, or * alone".into();
+        read(deserializer, parse, expected)
+    }
+}
+
 /// `PAYMENT_NUMBER_PREFIX`: what every provider accepts at the head of an order's number.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NumberPrefix(pub(super) String);

@@ -42,7 +42,7 @@ fn config(changes: &[(&str, &str)]) -> Config {
 }
 
 fn problems(changes: &[(&str, &str)]) -> Vec<Problem> {
-    read(changes).expect_err("a problem").0
+    read(changes).expect_err("a problem").all
 }
 
 fn effective<'a>(config: &'a Config, name: &str) -> &'a str {
@@ -269,8 +269,8 @@ fn bytes_that_are_not_utf8_concern_us_only_in_our_own_variables() {
     };
     assert!(with("FOREIGN").is_ok());
     let problems = with("SBER_MAX_QUEUE").unwrap_err();
-    assert_eq!(problems.0[0].variable, "SBER_MAX_QUEUE");
-    assert_eq!(problems.0[0].expected, "UTF-8");
+    assert_eq!(problems.all[0].variable, "SBER_MAX_QUEUE");
+    assert_eq!(problems.all[0].expected, "UTF-8");
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn every_file_of_the_config_folder_starts() {
 
 #[test]
 fn the_example_stops_the_start_until_it_is_filled_in() {
-    let problems = Config::read(env_file("production.example")).expect_err("placeholders").0;
+    let problems = Config::read(env_file("production.example")).expect_err("placeholders").all;
     assert!(problems.iter().any(|problem| problem.variable == "ADMIN_TOKEN"), "{problems:?}");
 }
 

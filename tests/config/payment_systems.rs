@@ -61,7 +61,7 @@ fn one_that_is_not_in_use_needs_no_settings() {
 fn one_that_is_in_use_needs_them_and_the_message_says_why() {
     for provider in Provider::ALL {
         let base_url = format!("{}BASE_URL", prefix(provider.into()));
-        let found = named([provider].into_iter(), std::iter::empty(), &[]).unwrap_err().0;
+        let found = named([provider].into_iter(), std::iter::empty(), &[]).unwrap_err().all;
         let problem = found.iter().find(|problem| problem.variable == base_url).unwrap();
         let why = format!("(PAYMENT_PROVIDERS names {provider})");
         assert!(problem.expected.ends_with(&why), "{problem}");
@@ -83,7 +83,7 @@ fn half_the_settings_of_one_that_is_not_in_use_are_a_mistake() {
     for left_out in Provider::ALL {
         let prefix = prefix(left_out.into());
         let (max_queue, base_url) = (format!("{prefix}MAX_QUEUE"), format!("{prefix}BASE_URL"));
-        let found = without(left_out, &[(&max_queue, "3")]).unwrap_err().0;
+        let found = without(left_out, &[(&max_queue, "3")]).unwrap_err().all;
         let problem = found.iter().find(|problem| problem.variable == base_url).unwrap();
         assert!(problem.expected.ends_with(&format!("({max_queue} is set)")), "{problem}");
     }
@@ -91,7 +91,7 @@ fn half_the_settings_of_one_that_is_not_in_use_are_a_mistake() {
 
 #[test]
 fn what_is_misspelt_is_found_also_where_nothing_is_wanted() {
-    let found = without(Provider::Sber, &[("SBER_PASWORD", "s3cret")]).unwrap_err().0;
+    let found = without(Provider::Sber, &[("SBER_PASWORD", "s3cret")]).unwrap_err().all;
     assert_eq!(found[0].variable, "SBER_PASWORD");
     assert!(found[0].expected.contains("SBER_PASSWORD?"), "{}", found[0]);
 }
@@ -100,7 +100,7 @@ fn what_is_misspelt_is_found_also_where_nothing_is_wanted() {
 fn a_grace_or_a_lease_must_outlast_the_calls_of_those_that_are_connected() {
     let short = [("PAYMENT_UNKNOWN_GRACE", "30s"), ("TASK_LEASE", "30s")];
     let all = Provider::ALL.into_iter();
-    let found = named(all.clone(), all.flat_map(settings), &short).unwrap_err().0;
+    let found = named(all.clone(), all.flat_map(settings), &short).unwrap_err().all;
     let names: Vec<_> = found.into_iter().map(|problem| problem.variable).collect();
     assert_eq!(names, ["PAYMENT_UNKNOWN_GRACE", "TASK_LEASE"]);
     let (config, _) = without(Provider::OdnaKassa, &short).unwrap();

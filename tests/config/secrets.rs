@@ -60,7 +60,7 @@ fn no_secret_is_ever_shown() {
         ("SBER_PASWORD", "s3cret"),
     ];
     let problems = read(&wrong).unwrap_err();
-    assert_eq!(problems.0.len(), wrong.len(), "{problems}");
+    assert_eq!(problems.all.len(), wrong.len(), "{problems}");
     let shown = format!("{problems} {problems:?}");
     assert!(!shown.contains("s3cret"), "{shown}");
 }

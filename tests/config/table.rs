@@ -59,7 +59,7 @@ fn defaults() -> BTreeMap<String, String> {
     let (config, _) = read(&[]).expect("the required variables are enough");
     let missing: BTreeSet<_> = order_service::config::Config::read([])
         .expect_err("some are required")
-        .0
+        .all
         .into_iter()
         .map(|problem| problem.variable)
         .collect();
@@ -79,7 +79,7 @@ fn defaults() -> BTreeMap<String, String> {
 /// What each variable accepts, in the words of its refusal.
 fn accepted(names: impl Iterator<Item = String>) -> BTreeMap<String, String> {
     let said = |name: String| {
-        let problems = read(&[(&name, "\u{1}")]).err()?.0;
+        let problems = read(&[(&name, "\u{1}")]).err()?.all;
         let problem = problems.into_iter().find(|problem| problem.variable == name)?;
         // any text is accepted, and refused only for what stands beside it
         if problem.expected.starts_with("no ") {

@@ -23,7 +23,6 @@ use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::domain::unavailable::System;
 use order_service::core::engine::Engine;
 use order_service::core::engine::gateway::PaymentGateway;
-use order_service::core::engine::task_watch::TaskWatch;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::policy::{CancelPaid, PaymentPolicy};
 use order_service::core::payment::registration::RegistrationState;
@@ -66,6 +65,7 @@ pub struct Harness {
     pub lifecycle: Arc<Lifecycle>,
     pub readiness: Arc<Readiness>,
     pub engine: Arc<Engine>,
+    pub clock: Arc<TickingClock>,
 }
 
 /// What a test may want otherwise.
@@ -77,6 +77,8 @@ pub struct Options {
     pub body_timeout: Duration,
     /// Requests of one client: in a second, and at once. 0: any number.
     pub quota: [u32; 2],
+    /// The page that may call from a browser.
+    pub allowed_origin: Option<&'static str>,
 }
 
 impl Default for Options {
@@ -87,6 +89,7 @@ impl Default for Options {
             max_inflight: 64,
             body_timeout: Duration::from_secs(5),
             quota: [0, 0],
+            allowed_origin: None,
         }
     }
 }
@@ -129,7 +132,8 @@ impl Harness {
 
     /// A service that asks who comes.
     pub fn guarded(options: Options, auth: Auth) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(TickingClock::default());
+        let ticking = Arc::<TickingClock>::default();
+        let clock: Arc<dyn Clock> = ticking.clone();
         let entropy: Arc<dyn Entropy> = Arc::new(CountingEntropy::default());
         let store = Arc::new(FlakyStore::new(Arc::clone(&clock)));
         let (catalog, recommender) = (Arc::<Catalog>::default(), Arc::<Recommender>::default());
@@ -182,6 +186,7 @@ impl Harness {
             lifecycle,
             readiness,
             engine,
+            clock: ticking,
         }
     }
 
@@ -304,7 +309,6 @@ struct Partners {
 
 fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCases, Arc<Engine>) {
     let Outside { store, clock, entropy, events } = outside;
-    let watch = Arc::<TaskWatch>::default();
     let engine = Arc::new(Engine {
         orders: store.clone(),
         queue: store.clone(),
@@ -312,7 +316,7 @@ fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCas
         policy: Arc::new(policy(options)),
         entropy: entropy.clone(),
         events: events.clone(),
-        watch: watch.clone(),
+        watch: Arc::default(),
         runs: TaskTracker::new(),
     });
     let idempotency = Arc::new(Idempotency::new(store.clone(), events.clone()));
@@ -330,7 +334,7 @@ fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCas
         confirm_order: ConfirmOrder { engine: engine.clone() },
         cancel_order: CancelOrder { engine: engine.clone() },
         refund_order: RefundOrder { engine: engine.clone(), idempotency },
-        poll_task: PollTask { queue: store.clone(), watch },
+        poll_task: PollTask { engine: engine.clone() },
         show_product: ShowProduct { catalog: partners.catalog, events: events.clone() },
         recommend: Recommend {
             recommendations: partners.recommender,
@@ -378,6 +382,7 @@ fn settings(options: Options) -> Settings {
         max_inflight_requests: options.max_inflight,
         body: BodyLimits { max_bytes: 4_096, timeout: options.body_timeout },
         origin: OriginRule::Loopback,
+        allowed_origins: options.allowed_origin.map(str::to_owned).into_iter().collect(),
         return_urls: ReturnUrls { hosts: vec!["shop.example".to_owned()], loopback_http: false },
     }
 }

@@ -11,6 +11,7 @@ mod admin;
 mod cancelling;
 mod connections;
 mod console;
+mod cors;
 mod documents;
 mod health;
 mod keys;

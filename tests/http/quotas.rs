@@ -16,6 +16,7 @@ const SPARSE: Options = Options {
     max_inflight: 64,
     body_timeout: Duration::from_secs(5),
     quota: [1, 2],
+    allowed_origin: None,
 };
 
 async fn from(harness: &Harness, peer: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
@@ -110,4 +111,18 @@ async fn who_is_refused_spends_what_is_its_addresss_and_nobodys_who_has_a_token(
     assert_eq!(from(&harness, "192.0.2.2:1", "/v1/orders", &[]).await.status, 401);
     let good = format!("Bearer {}", token("c-1", "orders"));
     assert_eq!(from(&harness, peer, "/v1/orders", &[("authorization", &good)]).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_told_how_much_it_has_left() {
+    let harness = Harness::with(Options { quota: [2, 3], ..Options::default() });
+    for (left, whole_in) in [(2, 1), (1, 1), (0, 2), (0, 1)] {
+        let reply = harness.get("/v1/orders").await;
+        assert_eq!(reply.header("ratelimit-policy"), "\"default\";q=3;w=2");
+        assert_eq!(reply.header("ratelimit"), format!("\"default\";r={left};t={whole_in}"));
+        assert_eq!(reply.status.as_u16() == 429, (left, whole_in) == (0, 1));
+    }
+    assert_eq!(harness.get("/health/live").await.header("ratelimit"), "");
+    let unlimited = Harness::open();
+    assert_eq!(unlimited.get("/v1/orders").await.header("ratelimit"), "");
 }

@@ -2,6 +2,8 @@
 
 use crate::fakes::Behaviour;
 use crate::harness::Harness;
+use order_service::core::payment::registration::RegistrationState;
+use order_service::core::payment::task::{Reason, TaskState};
 use order_service::core::ports::task_queue::{TaskQuery, TaskQueue};
 use serde_json::json;
 use std::time::Duration;
@@ -130,4 +132,27 @@ async fn what_is_not_a_task_does_not_exist_and_a_malformed_wait_is_refused() {
         let reply = harness.get(&format!("/v1/tasks/1?{query}")).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (400, "invalid_request"), "{query}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_has_an_unknown_outcome_asked_about_sooner() {
+    let harness = Harness::open();
+    let (id, path) = hanging(&harness).await;
+    harness
+        .change(&id, |aggregate, now| {
+            aggregate.registrations[0].state = RegistrationState::Unknown;
+            let task = &mut aggregate.tasks[0];
+            (task.state, task.reason, task.lease) =
+                (TaskState::Queued, Some(Reason::OutcomeUnknown), None);
+            task.run_at = now + Duration::from_secs(60);
+        })
+        .await;
+    let planned = async || harness.get(&path).await.json["next_attempt_at"].clone();
+    let at_first = planned().await;
+    harness.get(&format!("{path}?wait=1s")).await;
+    assert_eq!(planned().await, at_first, "it was asked about a moment ago");
+    harness.clock.advance(Duration::from_secs(5));
+    assert_eq!(planned().await, at_first, "who only looks hastens nothing");
+    harness.get(&format!("{path}?wait=1s")).await;
+    assert_ne!(planned().await, at_first);
 }

@@ -249,7 +249,7 @@ async fn issuer_and_audience_must_be_the_expected_ones() {
 #[tokio::test]
 async fn a_token_without_our_scope_is_forbidden_everything() {
     let harness = guarded();
-    for (sub, scope) in [("c-1", ""), ("c-1", "openid email"), ("svc|1", "orders")] {
+    for (sub, scope) in [("c-1", ""), ("c-1", "openid email"), ("svc|1", "orders:refund")] {
         let token = token(sub, scope);
         for path in ["/v1/orders", "/v1/orders/x", "/v1/tasks/1", "/v1/products/p-1"] {
             let reply = get(&harness, path, &token).await;
@@ -379,6 +379,11 @@ async fn a_guest_is_ordered_for_by_who_may_order_for_anybody() {
     let items = json!({"customer_id": null, "items": [{"product_id": "p-1", "quantity": 1}]});
     let own = post(&harness, "/v1/orders", &token("c-1", "orders"), &items).await;
     assert_eq!((own.status.as_u16(), own.code()), (403, "forbidden"));
+    let unnamed = json!({"items": items["items"]});
+    let own = post(&harness, "/v1/orders", &token("auth0|7", "orders"), &unnamed).await;
+    assert_eq!((own.status.as_u16(), &own.json["customer_id"]), (201, &json!("auth0..7C7")));
+    let forgotten = post(&harness, "/v1/orders", &token("shop", "orders:any"), &unnamed).await;
+    assert_eq!(forgotten.pointers(), ["/customer_id"]);
     let guest = post(&harness, "/v1/orders", &token("shop", "orders:any"), &items).await;
     assert_eq!((guest.status.as_u16(), &guest.json["customer_id"]), (201, &json!(null)));
     let path = guest.header("location");

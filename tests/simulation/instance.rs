@@ -157,7 +157,7 @@ impl Instance {
             confirm: ConfirmOrder { engine: Arc::clone(&engine) },
             cancel: CancelOrder { engine: Arc::clone(&engine) },
             refund: RefundOrder { engine: Arc::clone(&engine), idempotency },
-            poll: PollTask { queue: Arc::clone(&engine.queue), watch: Arc::clone(&engine.watch) },
+            poll: PollTask { engine: Arc::clone(&engine) },
             show: ShowOrder { orders: Arc::clone(&engine.orders) },
             operate: OperateTasks { engine: Arc::clone(&engine) },
             receive: ReceiveCallback {

@@ -6,8 +6,11 @@ use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::registration::{ADOPTED, Registration, RegistrationState};
-use crate::core::payment::task::{TaskKind, TaskState};
+use crate::core::payment::task::{Reason, Task, TaskKind, TaskState};
 use std::time::Duration;
+
+/// However many wait for a task, its questions are this far apart.
+const HASTENED_AFTER: Duration = Duration::from_secs(5);
 
 impl OrderAggregate {
     /// Somebody says that there is news about a registration: whoever may ask the provider does so, no
@@ -37,6 +40,25 @@ impl OrderAggregate {
         } else {
             self.ensure_poll(task, now, not_before, max_age);
         }
+        true
+    }
+
+    /// Whether somebody who waits for that task may have its next question asked sooner than planned: it
+    /// only asks, and the last one is not just over.
+    #[must_use]
+    pub fn may_hasten(task: &Task, now: Timestamp) -> bool {
+        task.state == TaskState::Queued
+            && task.kind == TaskKind::RegisterPayment
+            && task.reason == Some(Reason::OutcomeUnknown)
+            && task.run_at > now
+            && now.since(task.updated_at) >= HASTENED_AFTER
+    }
+
+    /// Has it asked now. `false` where there is nothing to hasten.
+    pub fn hasten(&mut self, id: TaskId, now: Timestamp) -> bool {
+        let waits = |task: &&mut Task| task.id == id && Self::may_hasten(task, now);
+        let Some(task) = self.tasks.iter_mut().find(waits) else { return false };
+        task.run_at = now;
         true
     }
 

@@ -26,6 +26,12 @@ impl Default for TickingClock {
     }
 }
 
+impl TickingClock {
+    pub fn advance(&self, by: Duration) {
+        self.0.fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::Relaxed);
+    }
+}
+
 impl Clock for TickingClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.fetch_add(1, Ordering::Relaxed))

@@ -2,12 +2,14 @@
 //! has been paid for.
 
 use crate::adapters::inbound::api::auth::{Auth, Caller, Refusal};
-use crate::adapters::inbound::api::quota::ClientKey;
+use crate::adapters::inbound::api::quota::{ClientKey, Spent};
+use crate::adapters::inbound::api::rate_limit_headers;
 use crate::adapters::inbound::api::state::{App, Services};
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::observe::traffic::ShedReason;
 use crate::core::domain::ids::CustomerId;
+use crate::core::ports::order_repository::Scope;
 use axum::extract::{ConnectInfo, FromRequestParts};
 use http::Extensions;
 use http::request::Parts;
@@ -22,12 +24,12 @@ impl FromRequestParts<Arc<App>> for Caller {
         let services = &app.services;
         match services.auth.identify(&parts.headers, services.clock.now()) {
             Ok(caller) => {
-                spend(services, client_key(&services.auth, &caller, &parts.extensions))?;
+                spend(services, client_key(&services.auth, &caller, &parts.extensions), parts)?;
                 Ok(caller)
             }
             // Nobody knows who it is, but from where: else guessing would be free.
             Err(refusal) => {
-                spend(services, peer(&parts.extensions))?;
+                spend(services, peer(&parts.extensions), parts)?;
                 Err(refusal.into_problem())
             }
         }
@@ -35,6 +37,14 @@ impl FromRequestParts<Arc<App>> for Caller {
 }
 
 impl Caller {
+    /// The only customer that it may order for, if there is only one.
+    pub const fn own_customer(&self) -> Option<&CustomerId> {
+        match &self.scope {
+            Scope::Only(own) => Some(own),
+            Scope::Anyone => None,
+        }
+    }
+
     /// # Errors
     /// `forbidden`: an order for somebody else, or for a guest, who is nobody's own.
     pub fn may_order_for(&self, customer: Option<&CustomerId>) -> Result<(), Problem> {
@@ -57,9 +67,12 @@ impl FromRequestParts<Arc<App>> for Refunder {
 
 /// # Errors
 /// `rate_limited`: the client has asked too often.
-fn spend(services: &Services, client: ClientKey<'_>) -> Result<(), Problem> {
+fn spend(services: &Services, client: ClientKey<'_>, parts: &Parts) -> Result<(), Problem> {
     let Some(quotas) = &services.quotas else { return Ok(()) };
-    quotas.spend(client).map_err(|wait| {
+    let spent = quotas.spend(client);
+    let left = spent.unwrap_or_else(|wait| Spent { left: 0, whole_in: wait });
+    rate_limit_headers::note(&parts.extensions, left);
+    spent.map(drop).map_err(|wait| {
         services.traffic.shed(ShedReason::RateLimit);
         Problem::new(Code::RateLimited).retry_after(Some(wait))
     })

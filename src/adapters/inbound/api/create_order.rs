@@ -48,7 +48,7 @@ pub async fn create_order(
     Key(key): Key,
     Json(body): Json,
 ) -> Result<Response, Problem> {
-    let request = OrderRequest::read(&body, &caller.owner)?;
+    let request = OrderRequest::read(&body, &caller.owner, caller.own_customer())?;
     caller.may_order_for(request.customer_id.as_ref())?;
     let idempotency = key.map(|key| IdempotentRequest {
         key: IdempotencyKey { owner: caller.owner, route: ROUTE, key },

@@ -5,9 +5,11 @@ mod state;
 
 mod housekeeping;
 pub mod quota;
+mod rate_limit_headers;
 
 pub mod auth;
 mod caller;
+mod cors;
 mod etag;
 mod idempotency;
 mod money;
@@ -63,7 +65,7 @@ pub fn router(app: &Arc<App>) -> Router {
             origin: settings.origin,
         },
     ));
-    Router::new()
+    let resources = Router::new()
         .route("/v1/orders", post(create_order::create_order).get(orders::list_orders))
         .route("/v1/orders/{id}", get(orders::show_order))
         .route("/v1/orders/{id}/confirm", post(confirm::confirm_order))
@@ -73,13 +75,19 @@ pub fn router(app: &Arc<App>) -> Router {
         .route(tasks::ROUTE, get(tasks::show_task))
         .route("/v1/products/{id}", get(products::show_product))
         .route("/v1/customers/{id}/recommendations", get(recommendations::recommend))
-        .merge(webhooks::routes())
-        .with_state(Arc::clone(app))
+        .with_state(Arc::clone(app));
+    let resources = match &services.quotas {
+        Some(quotas) => rate_limit_headers::tell(resources, quotas.config),
+        None => resources,
+    };
+    let router = resources
+        .merge(webhooks::routes().with_state(Arc::clone(app)))
         .merge(documents())
         .merge(health_routes(Arc::clone(&services.readiness)))
         .fallback(async || Problem::new(Code::NotFound))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
-        .layer(from_fn_with_state(request_layer, request_layer::apply))
+        .layer(from_fn_with_state(request_layer, request_layer::apply));
+    cors::allow(router, &settings.allowed_origins)
 }
 
 fn class_of(route: &str) -> RequestClass {

@@ -30,7 +30,8 @@ const BAD_QUANTITY: Text =
 #[derive(Debug, ToSchema)]
 #[schema(as = NewOrder)]
 pub struct NewOrderBody {
-    /// Null for a guest, whom only who may order for anybody can order for.
+    /// Null for a guest, whom only who may order for anybody can order for. Who may order for one customer
+    /// alone may leave it out.
     #[schema(pattern = "^[A-Za-z0-9_.-]{1,64}$", required, example = "c-42")]
     customer_id: Option<String>,
     /// The shop's own number for the order: one order of its owner has it, a second one is 409
@@ -80,25 +81,35 @@ pub struct OrderRequest {
 }
 
 impl OrderRequest {
-    /// `owner` is whose external ids these are.
-    pub fn read(body: &Value, owner: &str) -> Result<Self, Problem> {
+    /// `owner` is whose external ids these are, `own` the only customer for whom it may be: that one need not
+    /// be named.
+    pub fn read(body: &Value, owner: &str, own: Option<&CustomerId>) -> Result<Self, Problem> {
         let mut violations = Violations::default();
-        let request = Self::from_object(body, owner, &mut violations);
+        let request = Self::from_object(body, (owner, own), &mut violations);
         violations.into_result(request)
     }
 
-    fn from_object(body: &Value, owner: &str, violations: &mut Violations) -> Option<Self> {
+    fn from_object(
+        body: &Value,
+        (owner, own): (&str, Option<&CustomerId>),
+        violations: &mut Violations,
+    ) -> Option<Self> {
         let root = JsonPointer::Root;
         let known = [&["customer_id", "items", "expected_total"], &MEMBERS[..]].concat();
         let members = violations.object(body, root, &known)?;
-        let customer_id = violations.member(members, root, "customer_id").and_then(|value| {
-            if value.is_null() {
-                return None;
-            }
-            let at = root.member("customer_id");
-            let text = violations.string(value, at)?;
-            violations.parsed(CustomerId::parse(text).ok(), at, BAD_ID)
-        });
+        let named = members.contains_key("customer_id") || own.is_none();
+        let named = named.then(|| violations.member(members, root, "customer_id")).flatten();
+        let customer_id = named.map_or_else(
+            || own.cloned(),
+            |value| {
+                if value.is_null() {
+                    return None;
+                }
+                let at = root.member("customer_id");
+                let text = violations.string(value, at)?;
+                violations.parsed(CustomerId::parse(text).ok(), at, BAD_ID)
+            },
+        );
         let lines = violations.member(members, root, "items").and_then(|value| {
             let at = root.member("items");
             let items = violations.array(value, at)?;
@@ -177,7 +188,7 @@ mod tests {
     use serde_json::json;
 
     fn pointers(body: &Value) -> Vec<String> {
-        let problem = OrderRequest::read(body, "shop").unwrap_err();
+        let problem = OrderRequest::read(body, "shop", None).unwrap_err();
         let context = ProblemContext { lang: Lang::En, instance: None, trace_id: None };
         let shown: Value = serde_json::from_slice(&problem.body(context)).unwrap();
         let errors = shown["errors"].as_array().unwrap();
@@ -250,7 +261,7 @@ mod tests {
     #[test]
     fn the_fingerprint_is_of_what_was_asked() {
         let print = |text: &str| {
-            OrderRequest::read(&serde_json::from_str(text).unwrap(), "shop")
+            OrderRequest::read(&serde_json::from_str(text).unwrap(), "shop", None)
                 .unwrap()
                 .fingerprint("r")
         };

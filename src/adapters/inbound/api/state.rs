@@ -59,6 +59,8 @@ pub struct Settings {
     pub max_inflight_requests: usize,
     pub body: BodyLimits,
     pub origin: OriginRule,
+    /// `CORS_ALLOWED_ORIGINS`: pages of other sites that may call.
+    pub allowed_origins: Vec<String>,
     pub return_urls: ReturnUrls,
 }
 

@@ -111,3 +111,25 @@ fn a_place_that_is_taken_by_another_number_is_left_alone() {
     assert!(!case.news(Provider::Sber, &other, Duration::ZERO));
     assert_eq!(case.aggregate, before);
 }
+
+#[test]
+fn who_waits_has_an_unknown_outcome_asked_about_sooner_and_never_without_a_pause() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, Answer::Unknown);
+    let (id, rested) = (case.task, case.now);
+    let own = |case: &mut Case| {
+        let task = case.aggregate.tasks.iter_mut().find(|task| task.id == id).unwrap();
+        (task.updated_at, task.run_at) = (rested, rested + Duration::from_secs(60));
+    };
+    own(&mut case);
+    assert!(!case.aggregate.hasten(id, rested + Duration::from_millis(4_999)), "it was just asked");
+    let later = rested + Duration::from_secs(5);
+    assert!(case.aggregate.hasten(id, later));
+    assert_eq!(case.own_task().run_at, later);
+    assert!(!case.aggregate.hasten(id, later), "it is due already");
+    // What waits for a payment system that is away is not its client's to move.
+    own(&mut case);
+    case.aggregate.tasks.iter_mut().for_each(|task| task.reason = Some(Reason::BreakerOpen));
+    assert!(!case.aggregate.hasten(id, later));
+}

@@ -33,13 +33,14 @@ pub(super) struct Claims {
     exp: f64,
     nbf: Option<f64>,
     iss: Option<String>,
-    aud: Option<Audience>,
-    scope: Option<String>,
+    aud: Option<Words>,
+    scope: Option<Words>,
 }
 
+/// One text, or several: a claim is written either way.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Audience {
+enum Words {
     One(String),
     Several(Vec<String>),
 }
@@ -77,32 +78,66 @@ impl Claims {
         if !(1..=LONGEST_SUBJECT).contains(&self.sub.len()) {
             return Err(Refusal::Subject);
         }
-        let scope = self.granted_scope().ok_or(Refusal::Scope)?;
+        let scope = self.granted_scope()?;
         let may_refund = self.has(ANY) || self.has(REFUND);
         Ok(Grant { subject: self.sub, scope, may_refund })
     }
 
     fn is_for(&self, own: &str) -> bool {
         match &self.aud {
-            Some(Audience::One(audience)) => audience == own,
-            Some(Audience::Several(all)) => all.iter().any(|audience| audience == own),
+            Some(Words::One(audience)) => audience == own,
+            Some(Words::Several(all)) => all.iter().any(|audience| audience == own),
             None => false,
         }
     }
 
     fn has(&self, wanted: &str) -> bool {
-        self.scope.iter().flat_map(|all| all.split(' ')).any(|scope| scope == wanted)
+        match &self.scope {
+            Some(Words::One(all)) => all.split(' ').any(|scope| scope == wanted),
+            Some(Words::Several(all)) => all.iter().any(|scope| scope == wanted),
+            None => false,
+        }
     }
 
-    /// `None` without a scope of ours, or with one for own orders and a subject that no customer
-    /// can have.
-    fn granted_scope(&self) -> Option<Scope> {
+    /// # Errors
+    /// No scope of ours, or one for own orders and a subject that no customer can have.
+    fn granted_scope(&self) -> Result<Scope, Refusal> {
         if self.has(ANY) {
-            return Some(Scope::Anyone);
+            return Ok(Scope::Anyone);
         }
-        let own = self.has(OWN).then(|| CustomerId::parse(&self.sub).ok())?;
-        own.map(Scope::Only)
+        if !self.has(OWN) {
+            return Err(Refusal::Scope);
+        }
+        customer_of(&self.sub).map(Scope::Only).ok_or(Refusal::NoCustomer)
     }
+}
+
+/// Stands before the two hexadecimal digits of a byte that a customer's id cannot have.
+const ESCAPE: &str = "..";
+
+/// The customer that a subject is. One that is no customer's id, such as `auth0|7` or an e-mail address, has
+/// what it cannot have there written as `..` and two digits: `auth0..7C7`. A subject that looks like such a
+/// writing is nobody's, so that no two subjects are one customer.
+fn customer_of(subject: &str) -> Option<CustomerId> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    let digit = |byte: &u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(byte);
+    let escaped =
+        |place: &[u8]| place.starts_with(ESCAPE.as_bytes()) && place[2..].iter().all(digit);
+    if subject.as_bytes().windows(4).any(escaped) {
+        return None;
+    }
+    let written: String =
+        subject
+            .bytes()
+            .map(|byte| {
+                if plain(byte) {
+                    char::from(byte).to_string()
+                } else {
+                    format!("{ESCAPE}{byte:02X}")
+                }
+            })
+            .collect();
+    CustomerId::parse(&written).ok()
 }
 
 /// `None` for a number that is no moment.
@@ -156,7 +191,8 @@ mod tests {
             json!({"nbf": -1}),
             json!({"sub": null}),
             json!({"sub": 7}),
-            json!({"scope": ["orders"]}),
+            json!({"scope": 7}),
+            json!({"scope": ["orders", 7]}),
             json!({"aud": 7}),
             json!({"iss": ["a"]}),
         ] {
@@ -205,9 +241,44 @@ mod tests {
     fn who_can_be_no_customer_sees_everything_or_nothing() {
         let (sub, scope) = with(json!({"sub": "svc|1", "scope": "orders:any"})).unwrap();
         assert_eq!((sub.as_str(), scope), ("svc|1", Scope::Anyone));
-        assert_eq!(with(json!({"sub": "svc|1"})), Err(Refusal::Scope));
         for sub in ["", &"x".repeat(256)] {
             assert_eq!(with(json!({"sub": sub})), Err(Refusal::Subject));
+        }
+    }
+
+    #[test]
+    fn a_subject_of_any_issuer_is_one_customer_or_nobody() {
+        let customer = |sub: &str| match with(json!({"sub": sub})) {
+            Ok((_, Scope::Only(customer))) => Ok(customer.as_str().to_owned()),
+            Ok((_, Scope::Anyone)) => panic!("{sub}"),
+            Err(refusal) => Err(refusal),
+        };
+        for (sub, known_as) in [
+            ("c-1", "c-1"),
+            ("first.last", "first.last"),
+            ("a..b", "a..b"),
+            ("auth0|5f7c", "auth0..7C5f7c"),
+            ("a@b.example", "a..40b.example"),
+        ] {
+            assert_eq!(customer(sub), Ok(known_as.to_owned()));
+        }
+        for nobody in
+            ["auth0..7C5f7c", "..", &"x".repeat(65), &"|".repeat(17), "юля@б.рф | юля@б.рф"]
+        {
+            assert_eq!(customer(nobody), Err(Refusal::NoCustomer), "{nobody}");
+        }
+    }
+
+    #[test]
+    fn scopes_may_be_written_as_a_list() {
+        let own = Scope::Only(CustomerId::parse("c-1").unwrap());
+        for (scope, granted) in [
+            (json!(["orders"]), Ok(own)),
+            (json!(["email", "orders:any"]), Ok(Scope::Anyone)),
+            (json!(["orders orders:any"]), Err(Refusal::Scope)),
+            (json!([]), Err(Refusal::Scope)),
+        ] {
+            assert_eq!(with(json!({"scope": scope})).map(|(_, scope)| scope), granted, "{scope}");
         }
     }
 

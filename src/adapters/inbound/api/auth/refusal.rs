@@ -1,12 +1,18 @@
 //! Why somebody is not let in: a word for our log, and what the client is told.
 
 use crate::adapters::inbound::http_kit::code::Code;
+use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::problem::Problem;
 
 /// RFC 6750: a token that does not count, and one that does and allows too little.
 const INVALID: &str = r#"Bearer error="invalid_token""#;
 const INSUFFICIENT: &str = r#"Bearer error="insufficient_scope", scope="orders""#;
 const NO_REFUNDS: &str = r#"Bearer error="insufficient_scope", scope="orders:refund""#;
+
+const NO_CUSTOMER: Text = Text::new(
+    "The token's sub can be no customer's id: it is longer than 64 characters, or holds `..` and two hexadecimal digits.",
+    "Значение sub токена не может быть номером покупателя: оно длиннее 64 символов или содержит `..` и две шестнадцатеричные цифры.",
+);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::adapters::inbound::api) enum Refusal {
@@ -21,6 +27,8 @@ pub(in crate::adapters::inbound::api) enum Refusal {
     Subject,
     /// The token counts, but not for this.
     Scope,
+    /// The token counts, and its subject can be no customer's.
+    NoCustomer,
     /// The token counts, but not for giving money back.
     RefundScope,
 }
@@ -34,6 +42,7 @@ impl Refusal {
             Self::NoToken => Problem::new(Code::Unauthenticated),
             Self::Scope => Problem::new(Code::Forbidden).with_challenge(INSUFFICIENT),
             Self::RefundScope => Problem::new(Code::Forbidden).with_challenge(NO_REFUNDS),
+            Self::NoCustomer => Problem::new(Code::Forbidden).with_detail(NO_CUSTOMER),
             Self::Unreadable
             | Self::Signature
             | Self::Expired
@@ -55,7 +64,8 @@ impl Refusal {
             Self::Audience => "for another audience",
             Self::Subject => "no usable subject",
             Self::RefundScope => "no scope for refunds",
-            Self::Scope => "no scope of ours, or a subject that is no customer",
+            Self::NoCustomer => "a subject that can be no customer",
+            Self::Scope => "no scope of ours",
         }
     }
 }

@@ -9,7 +9,7 @@
 mod table;
 
 use governor::clock::Clock;
-use governor::middleware::NoOpMiddleware;
+use governor::middleware::{NoOpMiddleware, StateInformationMiddleware};
 use governor::nanos::Nanos;
 use governor::{Quota, RateLimiter};
 use std::hash::{BuildHasher, RandomState};
@@ -55,13 +55,23 @@ impl ClientKey<'_> {
     }
 }
 
-type Limiter = RateLimiter<u64, Table, RuntimeClock, NoOpMiddleware<Nanos>>;
+type Limiter = RateLimiter<u64, Table, RuntimeClock, StateInformationMiddleware>;
+
+/// What a client has left after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spent {
+    /// Requests that it may make at once.
+    pub left: u32,
+    /// When it has its whole burst again or, where nothing is left, one request.
+    pub whole_in: Duration,
+}
 
 /// What each client may still spend.
 #[derive(Debug)]
 pub struct Quotas {
     limiter: Limiter,
     clock: RuntimeClock,
+    pub(super) config: QuotaConfig,
     /// Keyed at random, so that nobody can aim at another's place.
     digest: RandomState,
 }
@@ -71,18 +81,26 @@ impl Quotas {
     pub fn new(config: QuotaConfig) -> Self {
         let quota = Quota::per_second(config.per_second).allow_burst(config.burst);
         let clock = RuntimeClock { since: Instant::now() };
-        let limiter = RateLimiter::new(quota, Table::new(CLIENTS), clock);
-        Self { limiter, clock, digest: RandomState::new() }
+        let limiter: RateLimiter<_, _, _, NoOpMiddleware<Nanos>> =
+            RateLimiter::new(quota, Table::new(CLIENTS), clock);
+        let limiter = limiter.with_middleware();
+        Self { limiter, clock, config, digest: RandomState::new() }
     }
 
     /// Takes one request from what the client may spend.
     ///
     /// # Errors
     /// It has nothing left until so much later.
-    pub fn spend(&self, client: ClientKey<'_>) -> Result<(), Duration> {
+    pub fn spend(&self, client: ClientKey<'_>) -> Result<Spent, Duration> {
         let client = self.digest.hash_one(client);
         let spent = self.limiter.check_key(&client);
-        spent.map_err(|until| until.wait_time_from(self.clock.now()))
+        let left = spent.map_err(|until| until.wait_time_from(self.clock.now()))?;
+        let left = left.remaining_burst_capacity();
+        let owed = self.config.burst.get().saturating_sub(left);
+        Ok(Spent {
+            left,
+            whole_in: Duration::from_secs(owed.into()) / self.config.per_second.get(),
+        })
     }
 
     /// Forgets those who have their whole quota again: they are like those who never came.
@@ -118,17 +136,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_spent_at_once_and_comes_back_at_the_rate() {
         let quotas = quotas(10, 3);
-        let spend = || quotas.spend(ClientKey::Subject("c-1"));
-        assert_eq!([spend(), spend(), spend()], [Ok(()); 3]);
+        let spend = || quotas.spend(ClientKey::Subject("c-1")).map(|spent| spent.left);
+        assert_eq!([spend(), spend(), spend()], [Ok(2), Ok(1), Ok(0)]);
         assert_eq!(spend(), Err(Duration::from_millis(100)));
         advance(Duration::from_millis(60)).await;
         assert_eq!(spend(), Err(Duration::from_millis(40)), "a refusal costs nothing");
         advance(Duration::from_millis(40)).await;
-        assert_eq!(spend(), Ok(()));
+        assert_eq!(spend(), Ok(0));
         assert!(spend().is_err());
-        assert_eq!(quotas.spend(ClientKey::Subject("c-2")), Ok(()));
+        let other = Spent { left: 2, whole_in: Duration::from_millis(100) };
+        assert_eq!(quotas.spend(ClientKey::Subject("c-2")), Ok(other));
         advance(Duration::from_secs(3600)).await;
-        assert_eq!([spend(), spend(), spend()], [Ok(()); 3]);
+        assert_eq!([spend(), spend(), spend()], [Ok(2), Ok(1), Ok(0)]);
         assert!(spend().is_err());
     }
 
