@@ -55,7 +55,10 @@ RUN ldd /rootfs/usr/local/bin/* | grep -o '/[^ ]*lib[^ ]*' | sort -u | while rea
 
 # For looking round: the same programs on a system with a shell.
 FROM ${DEBIAN_IMAGE} AS debug
-COPY --from=root /rootfs/ /
+COPY --from=build /out/ /
+COPY --from=root /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=root /rootfs/etc/passwd /rootfs/etc/group /etc/
+COPY --from=root /rootfs/var/lib/order-service /var/lib/order-service
 WORKDIR /var/lib/order-service
 USER 65532:65532
 ENV HTTP_ADDR=0.0.0.0:8080

@@ -1,5 +1,5 @@
 # What can be done here. Each line is a command that works without make as well.
-.PHONY: help sandbox test check doc image stack
+.PHONY: help sandbox test check doc image stack stack-test
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,5 +19,8 @@ doc: ## the code's documentation, private items as well
 image: ## the container image
 	docker build -t order-service --build-arg COMMIT="$$(git rev-parse --short HEAD)" .
 
-stack: ## the service and its partners in containers
+stack: ## the whole stack in containers
 	docker compose up --build
+
+stack-test: ## the stack on this machine without containers, broken on purpose
+	scripts/stack-test
