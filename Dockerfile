@@ -16,7 +16,7 @@ WORKDIR /src
 # `cargo audit bin` reads from the program itself what it was made of
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     cargo install --locked cargo-auditable@0.7.7 cargo-cyclonedx@0.5.9
-COPY Cargo.toml Cargo.lock ./
+COPY Cargo.toml Cargo.lock build.rs ./
 COPY benches benches
 COPY migrations migrations
 COPY src src
@@ -27,7 +27,7 @@ ARG SOURCE_DATE_EPOCH=0
 # the caches outlive the layer, so a second build compiles only what has changed
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    BUILD_RUSTC="$(rustc --version)" && export BUILD_RUSTC SOURCE_DATE_EPOCH BUILD_COMMIT="$COMMIT" \
+    export SOURCE_DATE_EPOCH BUILD_COMMIT="$COMMIT" \
         RUSTFLAGS="--remap-path-prefix=/src=. --remap-path-prefix=/usr/local/cargo/registry=registry" \
     && cargo auditable build --release --locked --bins \
     && cargo cyclonedx --format json --spec-version 1.5 --override-filename order-service.cdx \

@@ -34,6 +34,7 @@ const HOUSE: &[Room] = &[
     room("adapters::observe", &["core::domain", "core::ports", "adapters::resilience"], &["thiserror"]),
     room("adapters::observe::log_throttle", &[], &["tokio::time"]),
     room("adapters::observe::storage_upkeep", &["core::domain", "core::payment", "core::ports"], &["async_trait"]),
+    room("adapters::observe::service_mode", &["core::domain", "core::ports", "core::engine::money_hold"], &["async_trait", "tracing"]),
     room("adapters::observe::spans", &["core::ports"], &["opentelemetry", "tracing", "tracing_opentelemetry"]),
 
     // the machines know no vendor
@@ -54,7 +55,7 @@ const HOUSE: &[Room] = &[
     room("adapters::outbound::remote_cache", &[], &["fastrand", "redis", "tokio::spawn", "tokio::time", "tracing"]),
     room("adapters::outbound::catalog", CACHED_VENDOR, CACHED_VENDOR_CRATES),
     room("adapters::outbound::recommendations", VENDOR, VENDOR_CRATES),
-    room("adapters::outbound::storage", &["core::domain", "core::payment", "core::ports", "adapters::observe::adapter_events", "adapters::observe::storage_upkeep"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
+    room("adapters::outbound::storage", &["core::domain", "core::payment", "core::ports", "adapters::observe::adapter_events", "adapters::observe::storage_upkeep", "adapters::observe::service_mode"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),
     room("adapters::observe::metrics", &["core::domain", "core::payment", "core::ports", "adapters::observe", "adapters::resilience"], &["async_trait", "prometheus", "tokio::sync", "tokio::time", "tracing"]),
 
     // the driving side knows the core, and what operators look at; its kit knows no resource,
@@ -70,7 +71,7 @@ const HOUSE: &[Room] = &[
     // the frame knows everything
     room("bootstrap", &[""], &["anyhow", "axum", "rustix", "tokio", "tokio_util", "tracing", "secrecy", "clap"]),
     room("config", &["core", "adapters"], &["envy", "humantime", "secrecy", "serde", "thiserror", "tracing_subscriber::EnvFilter"]),
-    room("telemetry", &["config"], &["serde", "serde_json", "time", "tracing", "tracing_subscriber", "tracing_opentelemetry", "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "thiserror"]),
+    room("telemetry", &["config", "adapters::observe::log_control"], &["tokio", "serde", "serde_json", "time", "tracing", "tracing_subscriber", "tracing_opentelemetry", "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "thiserror"]),
     room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio"]),
 
     // the partners' stand-in is written against their protocols, not against our code

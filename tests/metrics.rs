@@ -50,7 +50,12 @@ fn scrape(metrics: &Metrics) -> Scrape {
 }
 
 fn metrics() -> Arc<Metrics> {
-    Arc::new(Metrics::new(BuildInfo { version: "1.2.3", commit: "abc", rustc: "1.95.0" }))
+    Arc::new(Metrics::new(BuildInfo {
+        version: "1.2.3",
+        commit: "abc",
+        rustc: "1.95.0",
+        built_at: "2026-12-01T00:00:00Z",
+    }))
 }
 
 fn guards(metrics: &Arc<Metrics>, system: System, config: &BreakerConfig) -> Arc<Breaker> {

@@ -137,7 +137,7 @@ fn serve(
             sandbox.set_callback_url(Some(&format!("http://{http}")));
             simulated::greet(sandbox, http, admin)?;
         }
-        service::serve(config, listeners).await
+        service::serve(config, listeners, telemetry.log_control()).await
     });
     telemetry.stop();
     outcome.map(|()| ExitCode::SUCCESS)

@@ -14,11 +14,13 @@ use crate::adapters::inbound::http_kit::connections::{ConnectionLimits, HttpServ
 use crate::adapters::inbound::http_kit::health::Readiness;
 use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use crate::adapters::inbound::http_kit::origin::OriginRule;
-use crate::adapters::inbound::worker::{Housekeeping, Worker};
+use crate::adapters::inbound::worker::{Housekeeping, ModeWatcher, Worker};
 use crate::adapters::observe::adapter_events::AdapterEvents;
+use crate::adapters::observe::log_control::LogControl;
 use crate::adapters::observe::metrics::{
     BuildInfo, CONTENT_TYPE, MeteredStore, Metrics, OPENMETRICS,
 };
+use crate::adapters::observe::service_mode::ModeWatch;
 use crate::adapters::observe::storage_upkeep::Retention;
 use crate::adapters::observe::systems::SystemHealth;
 use crate::adapters::observe::traffic::{Traffic, Uncounted};
@@ -60,6 +62,8 @@ struct Parts {
     metrics: Arc<Metrics>,
     partners: Partners,
     engine: Arc<Engine>,
+    mode: Arc<ModeWatch>,
+    log: Arc<dyn LogControl>,
     probes: Vec<Arc<dyn SystemHealth>>,
     lifecycle: Arc<Lifecycle>,
     detached: TaskTracker,
@@ -87,9 +91,13 @@ impl Listeners {
 ///
 /// # Errors
 /// The database cannot be reached at start, or an adapter cannot be built.
-pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
+pub async fn serve(
+    config: Config,
+    listeners: Listeners,
+    log: Arc<dyn LogControl>,
+) -> anyhow::Result<()> {
     let signals = Signals::listen()?;
-    let parts = build(config).await?;
+    let parts = build(config, log).await?;
     let app = app(&parts);
     let admin_state = admin_state(&parts, Arc::clone(&app.services.readiness));
     let Listeners { http: http_listener, admin: admin_listener } = listeners;
@@ -108,6 +116,8 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
     let admin = tokio::spawn(admin.serve(admin_listener));
     let worker = tokio::spawn(worker(&parts).run());
     let housekeeping = tokio::spawn(housekeeping(&parts).run());
+    let mode_watcher = ModeWatcher { watch: Arc::clone(&parts.mode), stop: parts.stop.clone() };
+    let mode_watcher = tokio::spawn(mode_watcher.run());
     let api_housekeeping = tokio::spawn(ApiHousekeeping { app, stop: parts.stop.clone() }.run());
 
     let shutdown = GracefulShutdown {
@@ -120,7 +130,7 @@ pub async fn serve(config: Config, listeners: Listeners) -> anyhow::Result<()> {
         limits: parts.config.service.shutdown.clone(),
         quit_http,
     };
-    shutdown.run(signals, http, vec![worker, housekeeping, api_housekeeping]).await;
+    shutdown.run(signals, http, vec![worker, housekeeping, mode_watcher, api_housekeeping]).await;
     quit_admin.cancel();
     admin.abort();
     drop(parts.file_lock);
@@ -152,7 +162,7 @@ fn admin_server(parts: &Parts, router: Router, end: CancellationToken) -> HttpSe
     }
 }
 
-async fn build(config: Config) -> anyhow::Result<Parts> {
+async fn build(config: Config, log: Arc<dyn LogControl>) -> anyhow::Result<Parts> {
     let metrics = Arc::new(Metrics::new(BuildInfo::CURRENT));
     let url = config.service.database.url.expose_secret();
     let events = Arc::clone(&metrics) as Arc<dyn AdapterEvents>;
@@ -176,6 +186,9 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
         watch: Arc::default(),
         runs: runs.clone(),
     });
+    // A process that starts in the middle of a maintenance begins with it.
+    let mode = Arc::new(ModeWatch::new(store.clone() as _, Arc::clone(engine.gateway.hold())));
+    mode.look().await.context("the service's mode cannot be read")?;
     let probes = probes(&config, &metrics)?;
     let lifecycle = Arc::new(Lifecycle::default());
     let detached = runs;
@@ -186,6 +199,8 @@ async fn build(config: Config) -> anyhow::Result<Parts> {
         metrics,
         partners,
         engine,
+        mode,
+        log,
         probes,
         lifecycle,
         detached,
@@ -271,6 +286,10 @@ fn admin_state(parts: &Parts, readiness: Arc<Readiness>) -> Arc<AdminState> {
         tokens: parts.config.service.admin_tokens.clone(),
         audit: Arc::clone(&parts.store) as _,
         records: Arc::clone(&parts.store) as _,
+        mode: Arc::clone(&parts.mode),
+        log: Arc::clone(&parts.log),
+        build: BuildInfo::CURRENT,
+        instance: parts.config.payment.instance.as_str().to_owned(),
     })
 }
 

@@ -4,11 +4,14 @@
 mod last_value;
 mod line;
 mod log_queue;
+mod log_switch;
 
+use crate::adapters::observe::log_control::LogControl;
 use crate::config::{LogFormat, TelemetryConfig};
 use last_value::LastValue;
 use line::{JsonLine, Members};
 use log_queue::LogQueue;
+use log_switch::LogSwitch;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig};
@@ -16,11 +19,12 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::resource::EnvResourceDetector;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use std::io::IsTerminal;
+use std::sync::Arc;
 use tracing::Subscriber;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 /// What the log leaves out and a trace wants: the events of the guards and the fallbacks, the spans of
 /// the storage. And without the rest each export would make spans of its own, to be exported.
@@ -32,6 +36,7 @@ const EXPORTED: &str =
 pub struct Telemetry {
     spans: Option<SdkTracerProvider>,
     lines: LogQueue,
+    switch: LogSwitch,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +59,15 @@ impl Telemetry {
     pub fn start(config: &TelemetryConfig) -> Result<Self, TelemetryError> {
         let spans = provider(config)?;
         let lines = LogQueue::start(std::io::stderr())?;
-        subscriber(config, spans.as_ref(), lines.clone())?.try_init()?;
-        Ok(Self { spans, lines })
+        let (subscriber, switch) = subscriber(config, spans.as_ref(), lines.clone())?;
+        subscriber.try_init()?;
+        Ok(Self { spans, lines, switch })
+    }
+
+    /// What changes the log's filter while the service runs.
+    #[must_use]
+    pub fn log_control(&self) -> Arc<dyn LogControl> {
+        Arc::new(self.switch.clone())
     }
 
     /// Sends the spans that still wait, and the last lines. Call it after the async runtime has ended.
@@ -73,7 +85,7 @@ fn subscriber<W>(
     config: &TelemetryConfig,
     spans: Option<&SdkTracerProvider>,
     writer: W,
-) -> Result<impl Subscriber + Send + Sync + use<W>, TelemetryError>
+) -> Result<(impl Subscriber + Send + Sync + use<W>, LogSwitch), TelemetryError>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
@@ -89,8 +101,10 @@ where
         let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false);
         layer.with_filter(EnvFilter::new(EXPORTED))
     });
-    let lines = lines.with_filter(EnvFilter::try_new(&config.filter)?);
-    Ok(tracing_subscriber::registry().with(lines).with(exported))
+    let (filter, handle) = reload::Layer::new(EnvFilter::try_new(&config.filter)?);
+    let lines = lines.with_filter(filter);
+    let subscriber = tracing_subscriber::registry().with(lines).with(exported);
+    Ok((subscriber, LogSwitch::new(handle, &config.filter)))
 }
 
 /// Timeouts, headers, sampling and batch sizes are the SDK's to read from the standard variables.

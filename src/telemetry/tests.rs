@@ -3,6 +3,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 fn config(format: LogFormat) -> TelemetryConfig {
     let (filter, service_name) = ("info".into(), "order-service".into());
@@ -26,7 +27,8 @@ impl Write for LogBuffer {
 fn written(config: &TelemetryConfig, act: impl FnOnce()) -> String {
     let buffer = LogBuffer::default();
     let writer = buffer.clone();
-    let subscriber = subscriber(config, None, move || writer.clone()).expect("a subscriber");
+    let built = subscriber(config, None, move || writer.clone());
+    let (subscriber, _) = built.expect("a subscriber");
     tracing::subscriber::with_default(subscriber, act);
     let bytes = buffer.0.lock().expect("nobody panics here").clone();
     String::from_utf8(bytes).expect("text")
@@ -77,6 +79,26 @@ fn the_filter_is_obeyed() {
     assert!(text.contains("enough") && !text.contains("too much"), "{text}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn another_filter_is_in_force_for_a_while() {
+    let buffer = LogBuffer::default();
+    let writer = buffer.clone();
+    let built = subscriber(&config(LogFormat::Json), None, move || writer.clone());
+    let (subscriber, switch) = built.expect("a subscriber");
+    let _guard = tracing::subscriber::set_default(subscriber);
+    tracing::debug!("before");
+    switch.set("debug", Duration::from_secs(60)).unwrap();
+    tracing::debug!("within");
+    assert!(switch.set("order_service=nonsense", Duration::from_secs(60)).is_err());
+    assert_eq!(switch.describe().filter, "debug");
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    tracing::debug!("after");
+    assert_eq!(switch.describe().ends_in, None);
+    let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+    let told = |word: &str| text.contains(word);
+    assert_eq!((told("before"), told("within"), told("after")), (false, true, false), "{text}");
+}
+
 #[test]
 fn spans_reach_the_collector() {
     let collector = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -85,12 +107,12 @@ fn spans_reach_the_collector() {
     let spans_to = Some(format!("http://{address}/v1/traces"));
     let config = TelemetryConfig { spans_to, ..config(LogFormat::Json) };
     let spans = provider(&config).unwrap();
-    let subscriber = subscriber(&config, spans.as_ref(), std::io::sink).unwrap();
+    let (subscriber, switch) = subscriber(&config, spans.as_ref(), std::io::sink).unwrap();
     tracing::subscriber::with_default(subscriber, || {
         tracing::info_span!("SberAdapter.Register", external.system = "sber").in_scope(|| {});
     });
     let lines = LogQueue::start(std::io::sink()).unwrap();
-    Telemetry { spans, lines }.stop();
+    Telemetry { spans, lines, switch }.stop();
     let request = received.join().unwrap();
     for part in ["POST /v1/traces", "SberAdapter.Register", "external.system", "order-service"] {
         assert!(request.contains(part), "{part} is not in {request}");

@@ -4,13 +4,36 @@ use crate::fakes::{Behaviour, CountingEntropy};
 use crate::harness::{Harness, Reply, request, send};
 use axum::Router;
 use order_service::adapters::inbound::admin::{AdminState, Exposition, router};
+use order_service::adapters::observe::log_control::{BadFilter, LogControl, LogFilter};
+use order_service::adapters::observe::metrics::BuildInfo;
+use order_service::adapters::observe::service_mode::ModeWatch;
 use order_service::adapters::resilience::breaker::{BreakerMode, BreakerState};
 use order_service::core::domain::unavailable::System;
 use order_service::core::use_cases::operate_tasks::OperateTasks;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
+
+/// A log whose every filter but `bad` is one.
+#[derive(Debug, Default)]
+struct FakeLog(Mutex<Option<(String, Duration)>>);
+
+impl LogControl for FakeLog {
+    fn describe(&self) -> LogFilter {
+        let (filter, ends_in) = self.0.lock().unwrap().clone().unzip();
+        let configured = "info".to_owned();
+        LogFilter { filter: filter.unwrap_or_else(|| configured.clone()), configured, ends_in }
+    }
+
+    fn set(&self, filter: &str, ttl: Duration) -> Result<(), BadFilter> {
+        if filter == "bad" {
+            return Err(BadFilter);
+        }
+        *self.0.lock().unwrap() = Some((filter.to_owned(), ttl));
+        Ok(())
+    }
+}
 
 pub fn admin(harness: &Harness, token: Option<&str>) -> Router {
     router(&Arc::new(AdminState {
@@ -32,6 +55,13 @@ pub fn admin(harness: &Harness, token: Option<&str>) -> Router {
         tokens: token.map(|token| ("operator".to_owned(), token.into())).into_iter().collect(),
         audit: harness.store.clone(),
         records: harness.store.clone(),
+        mode: Arc::new(ModeWatch::new(
+            harness.store.clone(),
+            harness.engine.gateway.hold().clone(),
+        )),
+        log: Arc::new(FakeLog::default()),
+        build: BuildInfo { version: "1", commit: "abc", rustc: "2", built_at: "3" },
+        instance: "test-1".to_owned(),
     }))
 }
 
@@ -227,4 +257,102 @@ async fn an_operator_sees_by_which_numbers_the_payment_systems_know_an_order() {
     let nobody = "/admin/orders/0193b3c4-5d6e-7f80-91a2-b3c4d5e6f708";
     let reply = send(&router, request("GET", nobody, &[], None)).await;
     assert_eq!((reply.status.as_u16(), reply.code()), (404, "order_not_found"));
+}
+
+#[tokio::test]
+async fn while_it_is_read_only_nothing_is_placed_and_no_money_moves() {
+    let harness = Harness::open();
+    let router = admin(&harness, None);
+    let (order, paid) = (harness.order().await, harness.paid_order().await);
+    let wish = json!({"mode": "read_only", "reason": "a restore", "ttl": "1h"});
+    let said = put(&router, "/admin/mode", &wish).await;
+    assert_eq!((said.status.as_u16(), &said.json["mode"]), (200, &json!("read_only")));
+    assert_eq!((&said.json["by"], &said.json["reason"]), (&json!("operator"), &json!("a restore")));
+    assert!(said.json["until"].is_string());
+    let calls = harness.sber.registered.lock().unwrap().len();
+    let key = [("idempotency-key", "k-1")];
+    for path in [
+        "/v1/orders".to_owned(),
+        format!("/v1/orders/{order}/confirm"),
+        format!("/v1/orders/{order}/cancel"),
+        format!("/v1/orders/{paid}/refund"),
+    ] {
+        let refused = harness.post_with(&path, &json!({}), &key).await;
+        assert_eq!((refused.status.as_u16(), refused.code()), (503, "maintenance"), "{path}");
+        assert!(!refused.header("retry-after").is_empty(), "{path}");
+    }
+    let read = harness.get(&format!("/v1/orders/{order}")).await;
+    assert_eq!((read.status.as_u16(), &read.json["status"]), (200, &json!("new")));
+    assert_eq!(harness.get("/v1/orders?customer_id=c-1").await.status, 200);
+    assert_eq!(harness.sber.registered.lock().unwrap().len(), calls);
+    let audit = send(&router, request("GET", "/admin/audit", &[], None)).await;
+    let newest = &audit.json["items"][0];
+    assert_eq!(
+        (&newest["action"], &newest["order_id"]),
+        (&json!("service_mode:read_only"), &Value::Null)
+    );
+
+    let normal = json!({"mode": "normal", "reason": "restored"});
+    assert_eq!(put(&router, "/admin/mode", &normal).await.status, 200);
+    assert_eq!(harness.confirm(&order).await.status, 200);
+}
+
+/// What was accepted before waits, and goes on afterwards.
+#[tokio::test]
+async fn a_task_that_would_move_money_waits_for_the_end_of_a_maintenance() {
+    let harness = Harness::open();
+    let router = admin(&harness, None);
+    harness.every_provider_behaves(Behaviour::BreakerOpen);
+    let order = harness.order().await;
+    assert_eq!(harness.confirm(&order).await.status, 202);
+    harness.every_provider_behaves(Behaviour::default());
+    put(&router, "/admin/mode", &json!({"mode": "read_only", "reason": "a restore"})).await;
+    let calls = harness.sber.registered.lock().unwrap().len();
+    harness.work().await;
+    assert_eq!(harness.sber.registered.lock().unwrap().len(), calls, "nothing is sent");
+    let shown = harness.get(&format!("/v1/orders/{order}")).await;
+    assert_eq!(shown.json["status"], "registering");
+}
+
+#[tokio::test]
+async fn a_mode_needs_a_word_that_is_known_and_a_reason() {
+    let harness = Harness::open();
+    let router = admin(&harness, None);
+    for bad in [
+        json!({}),
+        json!({"mode": "read_only"}),
+        json!({"mode": "read_only", "reason": " "}),
+        json!({"mode": "closed", "reason": "x"}),
+        json!({"mode": "normal", "reason": "x", "ttl": "soon"}),
+        json!({"mode": "normal", "reason": "x", "why": "y"}),
+    ] {
+        let refused = put(&router, "/admin/mode", &bad).await;
+        assert_eq!((refused.status.as_u16(), refused.code()), (400, "invalid_request"), "{bad}");
+    }
+    let shown = send(&router, request("GET", "/admin/mode", &[], None)).await;
+    assert_eq!((shown.status.as_u16(), &shown.json["mode"]), (200, &json!("normal")));
+}
+
+#[tokio::test]
+async fn the_log_tells_more_for_a_while() {
+    let harness = Harness::open();
+    let router = admin(&harness, None);
+    let changed = put(&router, "/admin/log", &json!({"filter": "debug"})).await;
+    let expected = json!({"filter": "debug", "configured": "info", "ttl_ms": 900_000});
+    assert_eq!((changed.status.as_u16(), &changed.json), (200, &expected));
+    let wish = json!({"filter": "trace", "ttl": "30s", "reason": "a hunt"});
+    assert_eq!(put(&router, "/admin/log", &wish).await.json["ttl_ms"], 30_000);
+    for bad in [json!({}), json!({"filter": "bad"}), json!({"filter": "debug", "ttl": 5})] {
+        assert_eq!(put(&router, "/admin/log", &bad).await.status, 400, "{bad}");
+    }
+    let shown = send(&router, request("GET", "/admin/log", &[], None)).await;
+    assert_eq!(shown.json["filter"], "trace");
+}
+
+#[tokio::test]
+async fn what_runs_here_is_told() {
+    let harness = Harness::open();
+    let told = send(&admin(&harness, None), request("GET", "/info", &[], None)).await;
+    let expected = json!({"version": "1", "commit": "abc", "rustc": "2", "built_at": "3", "instance": "test-1"});
+    assert_eq!((told.status.as_u16(), told.json), (200, expected));
 }

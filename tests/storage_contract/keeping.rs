@@ -1,6 +1,7 @@
 //! What is kept beside the orders: outcomes of keys, callbacks, audit; and for how long.
 
 use crate::world::{World, kept_for, named, order, registration};
+use order_service::adapters::observe::service_mode::{Mode, ModeChange, ServiceMode};
 use order_service::adapters::observe::storage_upkeep::{AuditQuery, Retention};
 use order_service::core::domain::details::OrderDetails;
 use order_service::core::domain::ids::{OrderId, ProductId, TaskId};
@@ -185,13 +186,40 @@ pub async fn what_an_operator_did_is_committed_with_it(world: World) {
     assert_eq!(cancel(&world, nobody, SideWrites::default()).await, Ok(None));
     let all = AuditQuery { limit: 10, ..AuditQuery::default() };
     let [record] = &world.store.audit(&all).await.unwrap()[..] else { panic!("one record") };
-    assert_eq!((record.order, record.task), (task.order_id, Some(task.id)));
+    assert_eq!((record.order, record.task), (Some(task.order_id), Some(task.id)));
     assert_eq!((&*record.action, &*record.by), ("task.cancel", "anna"));
     assert_eq!(record.reason, "asked by the customer");
     let after = AuditQuery { after: Some((record.at, record.id)), ..all.clone() };
     assert_eq!(world.store.audit(&after).await, Ok(vec![]));
     let others = AuditQuery { order: Some(nobody), ..all };
     assert_eq!(world.store.audit(&others).await, Ok(vec![]));
+}
+
+/// It is in force for everybody until its time is over, and stays in the audit.
+pub async fn the_newest_word_about_the_mode_is_in_force_for_its_time(world: World) {
+    let said = |mode, ttl| ModeChange { mode, ttl, reason: "a restore".into(), by: "anna".into() };
+    assert_eq!(world.store.service_mode().await, Ok(ServiceMode::default()));
+    world.store.change_service_mode(&said(Mode::ReadOnly, None)).await.unwrap();
+    world.turn(DAY);
+    let now = world.now();
+    let answer = world.store.change_service_mode(&said(Mode::ReadOnly, Some(DAY))).await.unwrap();
+    let in_force = world.store.service_mode().await.unwrap();
+    assert_eq!((answer, in_force.mode), (in_force.clone(), Mode::ReadOnly));
+    assert_eq!((in_force.since, in_force.until), (Some(now), Some(now + DAY)));
+    assert_eq!((&*in_force.reason, &*in_force.by), ("a restore", "anna"));
+    world.turn(DAY);
+    assert_eq!(world.store.service_mode().await, Ok(ServiceMode::default()));
+    world.store.change_service_mode(&said(Mode::Normal, None)).await.unwrap();
+    assert_eq!(world.store.service_mode().await.unwrap().mode, Mode::Normal);
+
+    let page = |limit, after| AuditQuery { order: None, limit, after };
+    let all = world.store.audit(&page(10, None)).await.unwrap();
+    let told: Vec<_> = all.iter().map(|record| (&*record.action, record.order)).collect();
+    let read_only = ("service_mode:read_only", None);
+    assert_eq!(told, [("service_mode:normal", None), read_only, read_only]);
+    let first = world.store.audit(&page(1, None)).await.unwrap();
+    let after = first.last().map(|record| (record.at, record.id));
+    assert_eq!(world.store.audit(&page(10, after)).await.unwrap(), all[1..]);
 }
 
 /// The answer stays; the list of what waits for a person and the gauges forget it.

@@ -123,6 +123,7 @@ contract! {
         callbacks_are_found_by_the_numbers_of_their_order,
         the_time_is_the_databases,
         what_an_operator_did_is_committed_with_it,
+        the_newest_word_about_the_mode_is_in_force_for_its_time,
         a_review_that_a_person_closed_leaves_the_list,
         what_is_older_than_it_is_kept_goes,
         each_is_kept_for_its_own_time,

@@ -184,6 +184,13 @@ impl Harness {
         reply(request.header("content-type", "application/json").body(body.to_string())).await
     }
 
+    /// As an operator.
+    pub async fn put_admin(&self, path: &str, body: &'static str) {
+        let request = self.http.put(format!("{}{path}", self.admin)).body(body);
+        let reply = request.header("content-type", "application/json").send().await.unwrap();
+        assert!(reply.status().is_success(), "{}", reply.text().await.unwrap());
+    }
+
     /// Each with a key of its own.
     pub async fn refund(&self, path: &str, body: Value) -> Reply {
         let key = uuid::Uuid::new_v4().to_string();

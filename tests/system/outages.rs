@@ -1,5 +1,5 @@
 use crate::harness::Harness;
-use order_service::sandbox::{Mood, PartnerName};
+use order_service::sandbox::{Deed, Mood, PartnerName};
 use serde_json::json;
 
 #[tokio::test]
@@ -108,4 +108,27 @@ async fn an_operator_who_forces_a_breaker_open_keeps_every_call_away() {
     let metrics = metrics.text().await.unwrap();
     let rejected = r#"circuit_breaker_rejected_total{reason="forced",system="sber"} 1"#;
     assert!(metrics.contains(rejected), "{metrics}");
+}
+
+/// One instance is told; all obey, also one that starts later.
+#[tokio::test]
+async fn a_read_only_service_places_nothing_and_still_reads_and_takes_callbacks() {
+    let mut harness = Harness::new().await;
+    let order = harness.place().await;
+    let confirmed = harness.confirm(&order).await;
+    assert_eq!(confirmed.status, 200);
+    let read_only = r#"{"mode":"read_only","reason":"a drill"}"#;
+    harness.put_admin("/admin/mode", read_only).await;
+    harness.stop().await;
+    harness.start(&[]).await;
+    let refused = harness.confirm(&order).await;
+    assert_eq!((refused.status, &refused.body["code"]), (503, &json!("maintenance")));
+    assert!(refused.headers.contains_key("retry-after"));
+    // the payer pays, the bank calls back, and the order knows
+    let number = harness.order(&order).await["payment"]["number"].as_str().unwrap().to_owned();
+    harness.partners.act(PartnerName::Sber, &number, Deed::Pay).unwrap();
+    harness.until_order(&order, "paid").await;
+    harness.put_admin("/admin/mode", r#"{"mode":"normal","reason":"done"}"#).await;
+    let other = harness.place().await;
+    assert_eq!(harness.confirm(&other).await.status, 200);
 }

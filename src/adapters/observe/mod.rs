@@ -3,8 +3,10 @@
 //! about an order.
 
 pub mod adapter_events;
+pub mod log_control;
 pub mod log_throttle;
 pub mod metrics;
+pub mod service_mode;
 pub mod spans;
 pub mod storage_upkeep;
 pub mod systems;

@@ -89,7 +89,8 @@ pub struct AuditRecord {
     pub id: i64,
     pub at: Timestamp,
     pub action: String,
-    pub order: OrderId,
+    /// None where it was about the whole service.
+    pub order: Option<OrderId>,
     pub task: Option<TaskId>,
     pub reason: String,
     /// The name of the operator's token.

@@ -105,6 +105,9 @@ pub enum Shed {
     /// Time passed between the commit of a call and the call itself: its lease might end under way.
     #[error("too little of the lease left to start the call")]
     LeaseTooShort,
+    /// Operators have said that no money moves for now.
+    #[error("no money moves during maintenance")]
+    Maintenance,
 }
 
 /// Why nobody knows whether a call had an effect.
@@ -163,6 +166,7 @@ impl Shed {
             Self::BulkheadWait => "bulkhead_wait",
             Self::DeadlineTooShort => "deadline_too_short",
             Self::LeaseTooShort => "lease_too_short",
+            Self::Maintenance => "maintenance",
         }
     }
 
@@ -174,7 +178,8 @@ impl Shed {
             Self::BulkheadFull
             | Self::BulkheadWait
             | Self::DeadlineTooShort
-            | Self::LeaseTooShort => false,
+            | Self::LeaseTooShort
+            | Self::Maintenance => false,
         }
     }
 }

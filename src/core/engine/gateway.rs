@@ -3,7 +3,8 @@
 //! this is the only place that calls the payment ports.
 
 use crate::core::domain::provider::{Preference, Provider};
-use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError};
+use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError, Shed};
+use crate::core::engine::money_hold::MoneyHold;
 use crate::core::payment::context::ProviderPromises;
 use crate::core::payment::effect::{
     CallKind, CallResult, ChangeResult, CompletedCall, ProviderCall, QueryResult, RegisterResult,
@@ -18,11 +19,15 @@ use crate::core::ports::trace::TraceParent;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// When a call that was held back is looked at again.
+const AFTER_MAINTENANCE: Duration = Duration::from_secs(10);
+
 /// All payment ports by their providers.
 #[derive(Debug, Clone)]
 pub struct PaymentGateway {
     ports: Vec<Arc<dyn PaymentPort>>,
     promises: Arc<ProviderPromises>,
+    hold: Arc<MoneyHold>,
 }
 
 impl PaymentGateway {
@@ -42,7 +47,13 @@ impl PaymentGateway {
                 .max()
                 .unwrap_or_default(),
         });
-        Self { ports, promises }
+        Self { ports, promises, hold: Arc::default() }
+    }
+
+    /// What keeps every call back that moves money, while it is held.
+    #[must_use]
+    pub const fn hold(&self) -> &Arc<MoneyHold> {
+        &self.hold
     }
 
     /// What they promise, for decisions.
@@ -93,6 +104,11 @@ impl PaymentGateway {
             let error = PaymentSystemUnavailableError { system, cause, retry_after: None };
             return call.not_executed(error);
         };
+        if !call.only_asks() && self.hold.is_held() {
+            let (system, cause) = (call.target.provider.into(), Shed::Maintenance.into());
+            let retry_after = Some(AFTER_MAINTENANCE);
+            return call.not_executed(PaymentSystemUnavailableError { system, cause, retry_after });
+        }
         let mut limits = Call::new(Deadline::after(longest_step(port.as_ref())), trace);
         if background && call.only_asks() {
             limits = limits.in_background();

@@ -5,6 +5,7 @@ pub mod command;
 pub mod failpoint;
 pub mod gateway;
 pub mod handle;
+pub mod money_hold;
 pub(super) mod narrate;
 pub mod run;
 mod runner;

@@ -123,7 +123,7 @@ impl Reason {
                 Self::BreakerOpen
             }
             NotExecuted::Shed(Shed::BulkheadFull | Shed::BulkheadWait) => Self::BulkheadFull,
-            NotExecuted::Shed(Shed::DeadlineTooShort | Shed::LeaseTooShort)
+            NotExecuted::Shed(Shed::DeadlineTooShort | Shed::LeaseTooShort | Shed::Maintenance)
             | NotExecuted::Unreachable
             | NotExecuted::Throttled
             | NotExecuted::Misdirected => Self::Retry,

@@ -1,5 +1,6 @@
 //! A store that fails as a test tells it to.
 
+use order_service::adapters::observe::service_mode::{ModeChange, ServiceMode, ServiceModes};
 use order_service::adapters::observe::storage_upkeep::{
     AuditLog, AuditQuery, AuditRecord, CallbackRecord, OrderRecords, Retention, StorageUpkeep,
     TaskStat,
@@ -187,6 +188,19 @@ impl AuditLog for FlakyStore {
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
         self.check()?;
         self.store.audit(query).await
+    }
+}
+
+#[async_trait::async_trait]
+impl ServiceModes for FlakyStore {
+    async fn service_mode(&self) -> Result<ServiceMode, StorageError> {
+        self.check()?;
+        self.store.service_mode().await
+    }
+
+    async fn change_service_mode(&self, change: &ModeChange) -> Result<ServiceMode, StorageError> {
+        self.check()?;
+        self.store.change_service_mode(change).await
     }
 }
 

@@ -29,7 +29,8 @@ pub struct RecordBody {
     at: TimestampBody,
     by: String,
     action: String,
-    order_id: String,
+    /// Null where it was about the whole service.
+    order_id: Option<String>,
     task_id: Option<i64>,
     /// Empty where none was given.
     reason: String,
@@ -41,7 +42,7 @@ impl From<AuditRecord> for RecordBody {
             at: TimestampBody(record.at),
             by: record.by,
             action: record.action,
-            order_id: record.order.to_string(),
+            order_id: record.order.map(|order| order.to_string()),
             task_id: record.task.map(TaskId::get),
             reason: record.reason,
         }

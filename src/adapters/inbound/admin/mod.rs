@@ -4,9 +4,12 @@
 mod audit;
 mod console;
 mod exposition;
+mod info;
+mod log;
 mod metrics;
 mod mode_change;
 mod orders;
+mod service_mode;
 mod state;
 mod system_body;
 mod systems;
@@ -63,6 +66,9 @@ pub fn router(state: &Arc<AdminState>) -> Router {
         .route("/admin/systems", get(systems::list))
         .route("/admin/systems/{system}/breaker", put(systems::set_mode))
         .route("/admin/systems/{system}/breaker/reset", post(systems::reset))
+        .route("/info", get(info::show))
+        .route("/admin/mode", get(service_mode::show).put(service_mode::change))
+        .route("/admin/log", get(log::show).put(log::change))
         .route("/admin/tasks", get(tasks::list))
         .route("/admin/audit", get(audit::list))
         .route("/admin/orders/{id}", get(orders::show))

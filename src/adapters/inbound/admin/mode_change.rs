@@ -44,16 +44,19 @@ impl ModeChange {
             let word = violations.string(value, at)?;
             violations.parsed(word.parse().ok(), at, BAD_MODE)
         });
-        let ttl = members.get("ttl").and_then(|value| {
-            let at = root.member("ttl");
-            let text = violations.string(value, at)?;
-            let ttl = humantime::parse_duration(text).ok();
-            let ttl = ttl.filter(|ttl| !ttl.is_zero() && *ttl <= LONGEST_TTL);
-            violations.parsed(ttl, at, BAD_TTL)
-        });
+        let ttl = ttl(members.get("ttl"), violations);
         let reason = reason(members.get("reason"), violations);
         Some(Self { mode: mode?, ttl, reason })
     }
+}
+
+/// May be left out.
+pub fn ttl(value: Option<&Value>, violations: &mut Violations) -> Option<Duration> {
+    let at = JsonPointer::Root.member("ttl");
+    let text = violations.string(value?, at)?;
+    let ttl = humantime::parse_duration(text).ok();
+    let ttl = ttl.filter(|ttl| !ttl.is_zero() && *ttl <= LONGEST_TTL);
+    violations.parsed(ttl, at, BAD_TTL)
 }
 
 /// May be left out.

@@ -2,6 +2,9 @@
 
 use crate::adapters::inbound::admin::exposition::RenderMetrics;
 use crate::adapters::inbound::http_kit::health::Readiness;
+use crate::adapters::observe::log_control::LogControl;
+use crate::adapters::observe::metrics::BuildInfo;
+use crate::adapters::observe::service_mode::ModeWatch;
 use crate::adapters::observe::storage_upkeep::{AuditLog, OrderRecords};
 use crate::adapters::observe::systems::SystemControl;
 use crate::core::ports::clock::Entropy;
@@ -23,6 +26,11 @@ pub struct AdminState {
     pub tokens: Vec<(String, SecretString)>,
     pub audit: Arc<dyn AuditLog>,
     pub records: Arc<dyn OrderRecords>,
+    pub mode: Arc<ModeWatch>,
+    pub log: Arc<dyn LogControl>,
+    pub build: BuildInfo,
+    /// `INSTANCE_ID`.
+    pub instance: String,
 }
 
 impl fmt::Debug for AdminState {

@@ -12,6 +12,7 @@ mod caller;
 mod cors;
 mod etag;
 mod idempotency;
+mod maintenance;
 mod money;
 mod return_url;
 
@@ -65,12 +66,17 @@ pub fn router(app: &Arc<App>) -> Router {
             origin: settings.origin,
         },
     ));
-    let resources = Router::new()
-        .route("/v1/orders", post(create_order::create_order).get(orders::list_orders))
-        .route("/v1/orders/{id}", get(orders::show_order))
+    let unless_read_only = from_fn_with_state(Arc::clone(app), maintenance::refuse);
+    let place = post(create_order::create_order).route_layer(unless_read_only.clone());
+    let money = Router::new()
         .route("/v1/orders/{id}/confirm", post(confirm::confirm_order))
         .route("/v1/orders/{id}/cancel", post(cancel::cancel_order))
         .route("/v1/orders/{id}/refund", post(refund::refund_order))
+        .route_layer(unless_read_only);
+    let resources = Router::new()
+        .route("/v1/orders", place.get(orders::list_orders))
+        .route("/v1/orders/{id}", get(orders::show_order))
+        .merge(money)
         .route("/v1/orders/{id}/refunds", get(refunds::list_refunds))
         .route(tasks::ROUTE, get(tasks::show_task))
         .route("/v1/products/{id}", get(products::show_product))

@@ -122,6 +122,9 @@ const BODY: &[Code] = &[Code::RequestTimeout, Code::PayloadTooLarge, Code::Unsup
 
 const ORDER: &[Code] = &[Code::OrderNotFound, Code::StorageUnavailable];
 
+/// What can go wrong where something is placed or money moves.
+const MONEY: &[Code] = &[Code::Maintenance];
+
 const KEY: &[Code] = &[Code::IdempotencyInProgress, Code::IdempotencyKeyReused];
 
 /// By operation, beside the general ones.
@@ -130,6 +133,7 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
         "create_order" => vec![
             BODY,
             KEY,
+            MONEY,
             &[
                 Code::PriceChanged,
                 Code::OrderInvalid,
@@ -143,6 +147,7 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
         "confirm_order" => vec![
             BODY,
             ORDER,
+            MONEY,
             &[
                 Code::OrderNotConfirmable,
                 Code::CancelInProgress,
@@ -150,11 +155,12 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
                 Code::PaymentSystemUnavailable,
             ],
         ],
-        "cancel_order" => vec![BODY, ORDER, &[Code::OrderNotCancellable]],
+        "cancel_order" => vec![BODY, ORDER, MONEY, &[Code::OrderNotCancellable]],
         "refund_order" => vec![
             BODY,
             KEY,
             ORDER,
+            MONEY,
             &[
                 Code::IdempotencyKeyRequired,
                 Code::OrderNotRefundable,

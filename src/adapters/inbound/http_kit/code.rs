@@ -129,6 +129,9 @@ codes! {
     Overloaded "overloaded" SERVICE_UNAVAILABLE "Overloaded"
         "The service takes no more requests at the moment; come back later."
         "Сервис сейчас не принимает новые запросы, повторите позже.";
+    Maintenance "maintenance" SERVICE_UNAVAILABLE "Maintenance"
+        "Operators have said that nothing is placed and no money moves for now; come back later."
+        "По решению операторов заказы сейчас не создаются и деньги не движутся; повторите позже.";
     StorageUnavailable "storage_unavailable" SERVICE_UNAVAILABLE "Storage unavailable"
         "Orders cannot be read or written at the moment; come back later."
         "Заказы сейчас нельзя прочитать или записать, повторите позже.";
@@ -181,6 +184,7 @@ impl Code {
             Self::CatalogUnavailable
             | Self::RecommendationsUnavailable
             | Self::PaymentSystemUnavailable => Some(Duration::from_secs(5)),
+            Self::Maintenance => Some(Duration::from_secs(30)),
             Self::InvalidRequest
             | Self::IdempotencyKeyRequired
             | Self::Unauthenticated

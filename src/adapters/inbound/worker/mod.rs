@@ -3,8 +3,10 @@
 
 mod housekeeping;
 mod lanes;
+mod mode_watcher;
 
 pub use housekeeping::Housekeeping;
+pub use mode_watcher::ModeWatcher;
 
 use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use crate::adapters::observe::spans;

@@ -6,27 +6,23 @@ use prometheus::process_collector::ProcessCollector;
 use prometheus::{GaugeVec, IntCounterVec};
 use std::time::Duration;
 
-/// What was built, as far as the build told (`BUILD_COMMIT`, `BUILD_RUSTC` in its environment).
+/// What was built, as `build.rs` found it out.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildInfo {
     pub version: &'static str,
     pub commit: &'static str,
     pub rustc: &'static str,
+    /// RFC 3339.
+    pub built_at: &'static str,
 }
 
 impl BuildInfo {
     pub const CURRENT: Self = Self {
         version: env!("CARGO_PKG_VERSION"),
-        commit: or_unknown(option_env!("BUILD_COMMIT")),
-        rustc: or_unknown(option_env!("BUILD_RUSTC")),
+        commit: env!("BUILD_COMMIT"),
+        rustc: env!("BUILD_RUSTC"),
+        built_at: env!("BUILD_TIME"),
     };
-}
-
-const fn or_unknown(told: Option<&'static str>) -> &'static str {
-    match told {
-        Some(text) => text,
-        None => "unknown",
-    }
 }
 
 #[derive(Debug)]

@@ -105,7 +105,7 @@ closed_set!(IdempotencyResult {
 });
 
 /// Of the vocabulary in which missing answers are told: the label `reason` of a fallback.
-pub const CAUSES: [Cause; 15] = [
+pub const CAUSES: [Cause; 16] = [
     Cause::NotExecuted(NotExecuted::Shed(Shed::BreakerOpen)),
     Cause::NotExecuted(NotExecuted::Shed(Shed::ProbesTaken)),
     Cause::NotExecuted(NotExecuted::Shed(Shed::ForcedOpen)),
@@ -113,6 +113,7 @@ pub const CAUSES: [Cause; 15] = [
     Cause::NotExecuted(NotExecuted::Shed(Shed::BulkheadWait)),
     Cause::NotExecuted(NotExecuted::Shed(Shed::DeadlineTooShort)),
     Cause::NotExecuted(NotExecuted::Shed(Shed::LeaseTooShort)),
+    Cause::NotExecuted(NotExecuted::Shed(Shed::Maintenance)),
     Cause::NotExecuted(NotExecuted::Unreachable),
     Cause::NotExecuted(NotExecuted::Throttled),
     Cause::NotExecuted(NotExecuted::Misdirected),
@@ -184,7 +185,7 @@ pub fn task_endings() -> impl Iterator<Item = &'static str> {
 
 /// Problems that the edge answers or logs, with whose fault each is. The words are those of the
 /// problem's `code`, so that a line in a log, an answer and a series are found by one word.
-pub const APP_ERRORS: [(ErrorType, &str); 41] = [
+pub const APP_ERRORS: [(ErrorType, &str); 42] = [
     (ErrorType::Validation, "invalid_request"),
     (ErrorType::Validation, "unauthenticated"),
     (ErrorType::Validation, "forbidden"),
@@ -220,6 +221,7 @@ pub const APP_ERRORS: [(ErrorType, &str); 41] = [
     (ErrorType::Integration, "payment_system_unavailable"),
     (ErrorType::Integration, "provider_misconfigured"),
     (ErrorType::Technical, "overloaded"),
+    (ErrorType::Technical, "maintenance"),
     (ErrorType::Technical, "storage_unavailable"),
     (ErrorType::Technical, "deadline_exceeded"),
     (ErrorType::Technical, "task_stats_failed"),

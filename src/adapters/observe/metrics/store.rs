@@ -3,6 +3,7 @@
 
 use super::db_operations::{collection_of, word_of};
 use super::series::Metrics;
+use crate::adapters::observe::service_mode::{ModeChange, ServiceMode, ServiceModes};
 use crate::adapters::observe::storage_upkeep::{
     AuditLog, AuditQuery, AuditRecord, CallbackRecord, Connections, Durability, OrderRecords,
     Retention, StorageUpkeep, TaskStat,
@@ -198,6 +199,17 @@ impl<S: StorageUpkeep + ?Sized> StorageUpkeep for MeteredStore<S> {
 impl<S: AuditLog + ?Sized> AuditLog for MeteredStore<S> {
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
         self.timed("audit", self.store.audit(query)).await
+    }
+}
+
+#[async_trait::async_trait]
+impl<S: ServiceModes + ?Sized> ServiceModes for MeteredStore<S> {
+    async fn service_mode(&self) -> Result<ServiceMode, StorageError> {
+        self.store.service_mode().await
+    }
+
+    async fn change_service_mode(&self, change: &ModeChange) -> Result<ServiceMode, StorageError> {
+        self.timed("change_service_mode", self.store.change_service_mode(change)).await
     }
 }
 

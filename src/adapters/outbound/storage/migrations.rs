@@ -13,8 +13,11 @@ macro_rules! migrations {
             8 "0008" "refunds", 9 "0009" "looking_again", 10 "0010" "persons",
             11 "0011" "callbacks_counted", 13 "0013" "order_records", 15 "0015" "cancel_requested", 16 "0016" "changed_orders",
             17 "0017" "queue_length",
-            18 "0018" "upkeep", 23 "0023" "order_details", 24 "0024" "external_ids",
-            25 "0025" "buyers")
+            18 "0018" "upkeep",
+            23 "0023" "order_details",
+            24 "0024" "external_ids",
+            25 "0025" "buyers",
+            27 "0027" "service_mode")
     };
     ($dialect:literal; $($version:literal $file:literal $name:literal),+) => {
         migrator(vec![$(migration($version, $name, include_str!(concat!(

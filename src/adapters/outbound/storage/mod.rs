@@ -26,6 +26,7 @@ pub use postgres::PgStore;
 pub use sqlite::{FileLock, SqliteStore};
 
 use crate::adapters::observe::adapter_events::{AdapterEvents, Untold};
+use crate::adapters::observe::service_mode::ServiceModes;
 use crate::adapters::observe::storage_upkeep::{AuditLog, OrderRecords, StorageUpkeep};
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::task::{Reason, Task, TaskKind, TaskState};
@@ -40,12 +41,24 @@ use std::time::Duration;
 
 /// All that is asked of a database: what the core needs, and what the operator does.
 pub trait Store:
-    OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep + AuditLog + OrderRecords
+    OrderRepository
+    + TaskQueue
+    + IdempotencyStore
+    + StorageUpkeep
+    + AuditLog
+    + OrderRecords
+    + ServiceModes
 {
 }
 
 impl<S> Store for S where
-    S: OrderRepository + TaskQueue + IdempotencyStore + StorageUpkeep + AuditLog + OrderRecords
+    S: OrderRepository
+        + TaskQueue
+        + IdempotencyStore
+        + StorageUpkeep
+        + AuditLog
+        + OrderRecords
+        + ServiceModes
 {
 }
 

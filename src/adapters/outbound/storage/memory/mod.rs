@@ -6,6 +6,7 @@ mod leases;
 mod state;
 
 use super::wakeups::{WakeupSet, Wakeups};
+use crate::adapters::observe::service_mode::{ModeChange, ServiceMode, ServiceModes};
 use crate::adapters::observe::storage_upkeep::{
     AuditLog, AuditQuery, AuditRecord, CallbackRecord, OrderRecords, Retention, StorageUpkeep,
     TaskStat,
@@ -179,6 +180,19 @@ impl StorageUpkeep for MemoryStore {
 impl AuditLog for MemoryStore {
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
         Ok(self.state().audit(query))
+    }
+}
+
+#[async_trait::async_trait]
+impl ServiceModes for MemoryStore {
+    async fn service_mode(&self) -> Result<ServiceMode, StorageError> {
+        Ok(self.state().service_mode(self.clock.now()))
+    }
+
+    async fn change_service_mode(&self, change: &ModeChange) -> Result<ServiceMode, StorageError> {
+        let now = self.clock.now();
+        self.state().modes.push((now, change.clone()));
+        Ok(self.state().service_mode(now))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The tables of the memory store, as ordered maps: the same seed gives the same order of everything.
 
+use crate::adapters::observe::service_mode::{ModeChange, ServiceMode};
 use crate::adapters::observe::storage_upkeep::{AuditQuery, AuditRecord, CallbackRecord};
 use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::FRESH_ID;
@@ -25,6 +26,9 @@ use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{TaskQuery, TaskView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// Where the ids of changes of the mode begin among the audit's records.
+const AFTER_DEEDS: i64 = 1 << 62;
+
 #[derive(Debug)]
 pub(super) struct Stored {
     order: Order,
@@ -43,6 +47,7 @@ pub struct State {
     pub records: HashMap<IdempotencyKey, (IdempotencyRecord, Timestamp)>,
     pub inbox: Vec<(Timestamp, InboxEntry)>,
     pub deeds: Vec<(OrderId, Timestamp, AuditEntry)>,
+    pub modes: Vec<(Timestamp, ModeChange)>,
 }
 
 impl State {
@@ -181,19 +186,42 @@ impl State {
             id,
             at: *at,
             action: entry.action.clone(),
-            order: *order,
+            order: Some(*order),
             task: entry.task_id,
             reason: entry.reason.clone(),
             by: entry.by.clone(),
         });
+        let modes = (AFTER_DEEDS..).zip(&self.modes).map(|(id, (at, change))| AuditRecord {
+            id,
+            at: *at,
+            action: format!("service_mode:{}", change.mode.as_str()),
+            order: None,
+            task: None,
+            reason: change.reason.clone(),
+            by: change.by.clone(),
+        });
+        let records = records.chain(modes);
         let wanted = |record: &AuditRecord| {
-            query.order.is_none_or(|order| order == record.order)
+            query.order.is_none_or(|order| record.order == Some(order))
                 && query.after.is_none_or(|after| (record.at, record.id) < after)
         };
         let mut found: Vec<_> = records.filter(wanted).collect();
         found.sort_by_key(|record| std::cmp::Reverse((record.at, record.id)));
         found.truncate(query.limit);
         found
+    }
+
+    pub fn service_mode(&self, now: Timestamp) -> ServiceMode {
+        let newest = self.modes.last();
+        let newest = newest.map(|(at, change)| (*at, change.ttl.map(|ttl| *at + ttl), change));
+        let in_force = newest.filter(|(_, until, _)| until.is_none_or(|until| until > now));
+        in_force.map_or_else(ServiceMode::default, |(at, until, change)| ServiceMode {
+            mode: change.mode,
+            since: Some(at),
+            until,
+            reason: change.reason.clone(),
+            by: change.by.clone(),
+        })
     }
 
     pub fn keep_callback(&mut self, entry: InboxEntry, now: Timestamp) -> bool {

@@ -10,6 +10,7 @@ mod orders;
 mod place;
 mod records;
 mod server;
+mod service_mode;
 mod session;
 mod setup;
 mod sql;

@@ -9,6 +9,7 @@ mod order;
 mod queue;
 mod refund;
 mod registration;
+mod service_mode;
 mod task;
 
 pub use audit::AuditRow;
@@ -18,6 +19,7 @@ pub use order::{OrderChangeRow, OrderRow};
 pub use queue::{ClaimedRow, TaskStatRow};
 pub use refund::RefundRow;
 pub use registration::RegistrationRow;
+pub use service_mode::ServiceModeRow;
 pub use task::{TaskRow, lane_word};
 
 use super::invariants::READABLE;

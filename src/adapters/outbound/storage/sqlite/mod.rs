@@ -10,6 +10,7 @@ mod place;
 #[cfg(test)]
 mod plans;
 mod records;
+mod service_mode;
 mod sql;
 mod tasks;
 mod upkeep;

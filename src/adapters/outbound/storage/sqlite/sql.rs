@@ -252,10 +252,24 @@ pub const SETTLE: &str = "UPDATE tasks SET settled_by = $2, settled_at = $3 \
     WHERE id = $1 AND state = 'review' AND settled_at IS NULL";
 
 /// `$1` the only order, `$2` and `$3` the entry before, `$4` how many; newest first.
-pub const READ_AUDIT: &str = "SELECT json_object('id', a.id, 'at', a.at, 'action', a.action, \
-    'order_id', hex(a.order_id), 'task_id', a.task_id, 'reason', a.reason, 'by', a.by_name) \
-    FROM audit a WHERE ($1 IS NULL OR a.order_id = $1) AND ($2 IS NULL OR (a.at, a.id) < ($2, $3)) \
-    ORDER BY a.at DESC, a.id DESC LIMIT $4";
+pub const READ_AUDIT: &str = "SELECT json_object('id', d.id, 'at', d.at, 'action', d.action, \
+    'order_id', nullif(hex(d.order_id), ''), 'task_id', d.task_id, 'reason', d.reason, 'by', d.by_name) FROM (\
+    SELECT * FROM (SELECT a.id, a.at, a.action, a.order_id, a.task_id, a.reason, a.by_name FROM audit a \
+    WHERE ($1 IS NULL OR a.order_id = $1) AND ($2 IS NULL OR (a.at, a.id) < ($2, $3)) \
+    ORDER BY a.at DESC, a.id DESC LIMIT $4) UNION ALL \
+    SELECT m.id, m.at, m.action, NULL, NULL, m.reason, m.by_name FROM (\
+    SELECT id + 4611686018427387904 AS id, at, 'service_mode:' || mode AS action, reason, by_name \
+    FROM service_modes) AS m WHERE $1 IS NULL AND ($2 IS NULL OR (m.at, m.id) < ($2, $3))\
+    ) AS d ORDER BY d.at DESC, d.id DESC LIMIT $4";
+
+/// `$1` now. The newest word, if its time is not over.
+pub const SERVICE_MODE: &str = "SELECT json_object('mode', mode, 'at', at, 'until', until, 'reason', reason, \
+    'by', by_name) FROM (SELECT * FROM service_modes ORDER BY id DESC LIMIT 1) \
+    WHERE until IS NULL OR until > $1";
+
+/// `$1` mode, `$2` now, `$3` until, `$4` reason, `$5` by whom.
+pub const SAY_SERVICE_MODE: &str = "INSERT INTO service_modes (mode, at, until, reason, by_name) \
+    VALUES ($1, $2, $3, $4, $5)";
 
 /// `$1` what an operator calls an order by, `$2` the payment systems that are known here, as JSON, `$3` the
 /// same as a task's id.
