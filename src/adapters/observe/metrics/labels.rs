@@ -185,7 +185,7 @@ pub fn task_endings() -> impl Iterator<Item = &'static str> {
 
 /// Problems that the edge answers or logs, with whose fault each is. The words are those of the
 /// problem's `code`, so that a line in a log, an answer and a series are found by one word.
-pub const APP_ERRORS: [(ErrorType, &str); 42] = [
+pub const APP_ERRORS: [(ErrorType, &str); 43] = [
     (ErrorType::Validation, "invalid_request"),
     (ErrorType::Validation, "unauthenticated"),
     (ErrorType::Validation, "forbidden"),
@@ -204,6 +204,7 @@ pub const APP_ERRORS: [(ErrorType, &str); 42] = [
     (ErrorType::Domain, "order_invalid"),
     (ErrorType::Domain, "product_not_found"),
     (ErrorType::Domain, "price_changed"),
+    (ErrorType::Domain, "external_id_taken"),
     (ErrorType::Domain, "currency_not_supported"),
     (ErrorType::Domain, "order_not_confirmable"),
     (ErrorType::Domain, "cancel_in_progress"),
