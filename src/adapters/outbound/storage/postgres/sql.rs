@@ -311,17 +311,6 @@ pub const SETTLE: &str = concat!(
     " WHERE id = $1 AND state = 'review' AND settled_at IS NULL"
 );
 
-/// `$1` the only order, `$2` and `$3` the entry before, `$4` how many; newest first.
-pub const READ_AUDIT: &str = "SELECT json_build_object('id', d.id, 'at', d.at, 'action', d.action, \
-    'order_id', d.order_id, 'task_id', d.task_id, 'reason', d.reason, 'by', d.by_name)::text FROM (\
-    (SELECT a.id, a.at, a.action, a.order_id, a.task_id, a.reason, a.by_name FROM audit a \
-    WHERE ($1::uuid IS NULL OR a.order_id = $1::uuid) \
-    AND ($2::bigint IS NULL OR (a.at, a.id) < ($2, $3)) ORDER BY a.at DESC, a.id DESC LIMIT $4) UNION ALL \
-    SELECT m.id, m.at, m.action, NULL, NULL, m.reason, m.by_name FROM (\
-    SELECT id + 4611686018427387904 AS id, at, 'service_mode:' || mode AS action, reason, by_name \
-    FROM service_modes) AS m WHERE $1::uuid IS NULL AND ($2::bigint IS NULL OR (m.at, m.id) < ($2, $3))\
-    ) AS d ORDER BY d.at DESC, d.id DESC LIMIT $4";
-
 /// What nothing but a person moves on.
 macro_rules! for_operator {
     () => {

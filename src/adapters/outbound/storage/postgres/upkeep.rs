@@ -42,6 +42,17 @@ impl StorageUpkeep for PgStore {
     }
 }
 
+/// `$1` the only order, `$2` and `$3` the entry before, `$4` how many; newest first.
+const READ_AUDIT: &str = "SELECT json_build_object('id', d.id, 'at', d.at, 'action', d.action, \
+    'order_id', d.order_id, 'task_id', d.task_id, 'reason', d.reason, 'by', d.by_name)::text FROM (\
+    (SELECT a.id, a.at, a.action, a.order_id, a.task_id, a.reason, a.by_name FROM audit a \
+    WHERE ($1::uuid IS NULL OR a.order_id = $1::uuid) \
+    AND ($2::bigint IS NULL OR (a.at, a.id) < ($2, $3)) ORDER BY a.at DESC, a.id DESC LIMIT $4) UNION ALL \
+    SELECT m.id, m.at, m.action, NULL, NULL, m.reason, m.by_name FROM (\
+    SELECT id + 4611686018427387904 AS id, at, 'service_mode:' || mode AS action, reason, by_name \
+    FROM service_modes) AS m WHERE $1::uuid IS NULL AND ($2::bigint IS NULL OR (m.at, m.id) < ($2, $3))\
+    ) AS d ORDER BY d.at DESC, d.id DESC LIMIT $4";
+
 #[async_trait::async_trait]
 impl AuditLog for PgStore {
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
@@ -50,7 +61,7 @@ impl AuditLog for PgStore {
         bind(&mut arguments, query.after.map(|(at, _)| at.micros()));
         bind(&mut arguments, query.after.map(|(_, id)| id));
         bind(&mut arguments, i64::try_from(query.limit).unwrap_or(i64::MAX));
-        let rows = self.rows(sql::READ_AUDIT.into_sql_str(), arguments).await?;
+        let rows = self.rows(READ_AUDIT.into_sql_str(), arguments).await?;
         read_all::<AuditRow, _>(&rows)?.into_iter().map(AuditRow::restore).collect()
     }
 }
