@@ -151,22 +151,22 @@ fn permitted(room: &Room, name: &Name) -> bool {
     }
 }
 
-/// All faults at once, each with its place.
-fn assert_none(faults: &[String]) {
-    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+/// All violations at once, each with its place.
+fn assert_none(violations: &[String]) {
+    assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
 }
 
-fn faults_of(check: impl Fn(&Module, &Name) -> Option<String>) -> Vec<String> {
-    let mut faults = vec![];
+fn violations_of(check: impl Fn(&Module, &Name) -> Option<String>) -> Vec<String> {
+    let mut violations = vec![];
     for module in modules() {
         for name in &module.names {
-            if let Some(fault) = check(module, name) {
+            if let Some(violation) = check(module, name) {
                 let place = format!("{}:{}", module.file.display(), name.line);
-                faults.push(format!("{place} names {}: {fault}", name.path));
+                violations.push(format!("{place} names {}: {violation}", name.path));
             }
         }
     }
-    faults
+    violations
 }
 
 #[test]
@@ -207,15 +207,15 @@ fn a_name_is_seen_wherever_it_is_spelled() {
 fn every_file_is_in_a_room_or_only_leads_to_rooms() {
     let modules = modules();
     let lost = modules.iter().filter(|m| room_of(&m.path).is_none() && !m.hall);
-    let mut faults: Vec<_> =
+    let mut violations: Vec<_> =
         lost.map(|m| format!("{} has no row in the house's table", m.file.display())).collect();
     for file in files_below("src") {
         let known = modules.iter().any(|m| root().join(&m.file) == file);
         if file.extension().is_some_and(|e| e == "rs") && !known {
-            faults.push(format!("{} belongs to no module", file.display()));
+            violations.push(format!("{} belongs to no module", file.display()));
         }
     }
-    assert_none(&faults);
+    assert_none(&violations);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn every_row_of_the_table_is_a_room_that_exists() {
 
 #[test]
 fn a_room_names_only_what_its_row_permits() {
-    assert_none(&faults_of(|module, name| {
+    assert_none(&violations_of(|module, name| {
         let room = room_of(&module.path)?;
         (!permitted(room, name)).then(|| format!("not for {}", room.path))
     }));
@@ -235,23 +235,23 @@ fn a_room_names_only_what_its_row_permits() {
 
 #[test]
 fn no_files_name_each_other_in_circles() {
-    let mut faults = vec![];
+    let mut violations = vec![];
     let mut met = vec![];
     for (files, names) in Graph::of_the_crate().circles() {
         let allowed = CIRCLES.iter().find(|(room, _)| files.iter().all(|file| within(file, room)));
         match allowed {
             Some((room, _)) => met.push(*room),
-            None => faults.extend(names.iter().map(|(from, to)| format!("{from} names {to}"))),
+            None => violations.extend(names.iter().map(|(from, to)| format!("{from} names {to}"))),
         }
     }
     let kept = CIRCLES.iter().filter(|(room, _)| !met.contains(room));
-    faults.extend(kept.map(|(room, _)| format!("there are no circles in {room} any more")));
-    assert_none(&faults);
+    violations.extend(kept.map(|(room, _)| format!("there are no circles in {room} any more")));
+    assert_none(&violations);
 }
 
 #[test]
 fn only_the_http_client_builds_connections() {
-    assert_none(&faults_of(|module, name| {
+    assert_none(&violations_of(|module, name| {
         let builds =
             ["reqwest::Client", "reqwest::ClientBuilder", "reqwest::blocking", "reqwest::get"];
         let elsewhere = !["adapters::outbound::http_client", "sandbox"]
@@ -277,8 +277,8 @@ fn only_the_configuration_and_the_failpoints_read_the_environment() {
 fn no_file_is_longer_than_400_lines() {
     let modules = modules();
     let long = modules.iter().filter(|m| m.lines > 400);
-    let faults = long.map(|m| format!("{} has {} lines", m.file.display(), m.lines));
-    assert_none(&faults.collect::<Vec<_>>());
+    let violations = long.map(|m| format!("{} has {} lines", m.file.display(), m.lines));
+    assert_none(&violations.collect::<Vec<_>>());
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn no_file_tells_on_which_machine_it_was_written() {
     for folder in [".ci", "benches", "config", "docs", "migrations", "scripts", "src", "tests"] {
         files.extend(files_below(folder));
     }
-    let mut faults = vec![];
+    let mut violations = vec![];
     for file in files {
         let Ok(text) = fs::read_to_string(&file) else { continue };
         for (number, line) in text.lines().enumerate() {
@@ -299,11 +299,11 @@ fn no_file_tells_on_which_machine_it_was_written() {
                 })
             };
             if private.iter().any(|p| starts(p)) {
-                faults.push(format!("{}:{}: {line}", file.display(), number + 1));
+                violations.push(format!("{}:{}: {line}", file.display(), number + 1));
             }
         }
     }
-    assert_none(&faults);
+    assert_none(&violations);
 }
 
 #[test]

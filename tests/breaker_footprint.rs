@@ -5,7 +5,7 @@ use order_service::adapters::resilience::breaker::{
 };
 use order_service::adapters::resilience::clock::{ManualClock, MonotonicClock};
 use order_service::adapters::resilience::observer::Silent;
-use order_service::adapters::resilience::outcome::Verdict;
+use order_service::adapters::resilience::verdict::Verdict;
 use order_service::core::domain::unavailable::System;
 use std::sync::Arc;
 use std::time::Duration;

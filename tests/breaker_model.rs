@@ -7,14 +7,14 @@ use order_service::adapters::resilience::breaker::{
 };
 use order_service::adapters::resilience::clock::{ManualClock, MonotonicClock};
 use order_service::adapters::resilience::observer::Observer;
-use order_service::adapters::resilience::outcome::Verdict;
+use order_service::adapters::resilience::verdict::Verdict;
 use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum Operation {
     Admit,
     /// Ends the n-th open permit.
     End(usize, Verdict, bool),
@@ -24,19 +24,19 @@ enum Step {
     Reset,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<Operation>> {
     let verdict = prop_oneof![
         3 => Just(Verdict::Healthy), 4 => Just(Verdict::Failing), 1 => Just(Verdict::Neutral)
     ];
     let step = prop_oneof![
-        12 => Just(Step::Admit),
+        12 => Just(Operation::Admit),
         12 => (0..4_usize, verdict, prop::bool::weighted(0.2))
-            .prop_map(|(permit, verdict, slow)| Step::End(permit, verdict, slow)),
-        1 => (0..4_usize).prop_map(Step::Drop),
-        1 => (0..4_usize).prop_map(Step::Leak),
+            .prop_map(|(permit, verdict, slow)| Operation::End(permit, verdict, slow)),
+        1 => (0..4_usize).prop_map(Operation::Drop),
+        1 => (0..4_usize).prop_map(Operation::Leak),
         3 => prop_oneof![1..50_u64, 900..1_100_u64, 5_000..6_000_u64, Just(3_600_000)]
-            .prop_map(Step::Wait),
-        1 => prop::bool::weighted(0.1).prop_map(|now| if now { Step::Reset } else { Step::Admit }),
+            .prop_map(Operation::Wait),
+        1 => prop::bool::weighted(0.1).prop_map(|now| if now { Operation::Reset } else { Operation::Admit }),
     ];
     prop::collection::vec(step, 1..400)
 }
@@ -160,7 +160,7 @@ impl Model {
             (Phase::Closed { calls, .. }, Some((failed, slow))) => {
                 calls.push(Call { at: now, failed, slow });
                 if self.must_open() {
-                    self.learn_from_flapping();
+                    self.count_flapping();
                     self.open();
                 }
             }
@@ -187,7 +187,7 @@ impl Model {
         }
     }
 
-    fn learn_from_flapping(&mut self) {
+    fn count_flapping(&mut self) {
         let Phase::Closed { closed_at, .. } = &self.phase else { return };
         self.level = match closed_at.map(|at| (self.now - at) / 10_000) {
             None => 0,
@@ -269,7 +269,7 @@ impl Observer for RecordingObserver {
     }
 }
 
-fn play(config: &BreakerConfig, steps: &[Step]) -> Result<(), TestCaseError> {
+fn play(config: &BreakerConfig, steps: &[Operation]) -> Result<(), TestCaseError> {
     let clock = ManualClock::new();
     clock.advance(Duration::from_secs(1));
     let observer = Arc::new(RecordingObserver::default());
@@ -280,7 +280,7 @@ fn play(config: &BreakerConfig, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut permits: Vec<(CallPermit<'_>, Admission)> = Vec::new();
     for step in steps {
         match *step {
-            Step::Admit => {
+            Operation::Admit => {
                 let expected = model.admit();
                 let got = breaker.try_acquire();
                 prop_assert_eq!(
@@ -289,27 +289,27 @@ fn play(config: &BreakerConfig, steps: &[Step]) -> Result<(), TestCaseError> {
                 );
                 permits.extend(got.ok().zip(expected.ok()));
             }
-            Step::End(n, verdict, slow) if n < permits.len() => {
+            Operation::End(n, verdict, slow) if n < permits.len() => {
                 let (permit, pass) = permits.swap_remove(n);
                 permit.record(verdict, if slow { SLOW } else { Duration::ZERO });
                 model.end(pass, sample(verdict, slow, config.slow_as));
             }
-            Step::Drop(n) if n < permits.len() => {
+            Operation::Drop(n) if n < permits.len() => {
                 let (permit, pass) = permits.swap_remove(n);
                 drop(permit);
                 model.end(pass, None);
             }
-            Step::Leak(n) if n < permits.len() => std::mem::forget(permits.swap_remove(n)),
-            Step::Wait(wait) => {
+            Operation::Leak(n) if n < permits.len() => std::mem::forget(permits.swap_remove(n)),
+            Operation::Wait(wait) => {
                 clock.advance(Duration::from_millis(wait));
                 model.now += wait;
             }
-            Step::Reset => {
+            Operation::Reset => {
                 breaker.reset();
                 model.level = 0;
                 model.go(Phase::Closed { calls: Vec::new(), closed_at: None });
             }
-            Step::End(..) | Step::Drop(_) | Step::Leak(_) => {}
+            Operation::End(..) | Operation::Drop(_) | Operation::Leak(_) => {}
         }
         let seen = breaker.snapshot();
         prop_assert_eq!(seen.state, model.state(), "after {:?}", step);

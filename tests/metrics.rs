@@ -14,9 +14,9 @@ use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::{
     BulkheadRejection, CallOutcome, Observer, RetryOutcome,
 };
-use order_service::adapters::resilience::outcome::Verdict;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::BulkheadConfig;
+use order_service::adapters::resilience::verdict::Verdict;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::Provider;

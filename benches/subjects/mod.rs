@@ -11,7 +11,7 @@ use order_service::adapters::resilience::breaker::{
 };
 use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::Silent;
-use order_service::adapters::resilience::outcome::{Failed, Verdict};
+use order_service::adapters::resilience::verdict::{Failed, Verdict};
 use order_service::core::domain::unavailable::{System, Unknown};
 use std::future::ready;
 use std::hint::black_box;

@@ -38,7 +38,7 @@ impl std::fmt::Debug for Held {
 }
 
 /// A configuration's plain text, and what might better be changed.
-pub(super) type Outcome = (Vec<(String, String)>, Vec<Problem>);
+pub(super) type Effective = (Vec<(String, String)>, Vec<Problem>);
 
 impl Environment {
     /// A foreign variable that is not UTF-8 is nobody's concern; one of ours is a problem.
@@ -241,7 +241,7 @@ impl Environment {
         }
     }
 
-    pub(super) fn finish(mut self) -> Result<Outcome, Problems> {
+    pub(super) fn finish(mut self) -> Result<Effective, Problems> {
         self.look_for_typos();
         if self.problems.is_empty() {
             Ok((self.effective, self.warnings))

@@ -93,7 +93,7 @@ pub(super) fn read(env: &mut Environment, sandbox: bool) -> ServiceConfig {
     let vars: ServiceVars = env.group("", rows::SERVICE);
     let tokens = auth::read(env, vars.http_addr.0.ip().is_loopback());
     env.foreign("OTEL_");
-    check_doors(env, &vars);
+    check_listeners(env, &vars);
     check_pooler(env, &vars);
     let quota = quota(env, &vars);
     let connections = connections(env, &vars);
@@ -141,7 +141,7 @@ pub(super) fn read(env: &mut Environment, sandbox: bool) -> ServiceConfig {
     }
 }
 
-fn check_doors(env: &mut Environment, vars: &ServiceVars) {
+fn check_listeners(env: &mut Environment, vars: &ServiceVars) {
     let (http, admin) = (vars.http_addr.0, vars.admin_addr.0);
     if http == admin && http.port() != 0 {
         env.refuse("ADMIN_ADDR", "another address than HTTP_ADDR");

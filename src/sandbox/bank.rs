@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use super::callbacks::{Callbacks, Receipt};
 use super::calls::NumberCalls;
-use super::clock::Clock;
-use super::door::Door;
-use super::ledger::{Ledger, Place};
+use super::clock::SandboxClock;
+use super::frontend::Frontend;
+use super::ledger::{Ledger, OrderIndex};
 use super::locked;
 use super::order::{Order, Refusal};
 use super::order_view::OrderView;
 
 #[derive(Debug)]
 pub struct Bank {
-    pub door: Arc<Door>,
+    pub frontend: Arc<Frontend>,
     pub callbacks: Arc<Callbacks>,
-    clock: Clock,
+    clock: SandboxClock,
     ledger: Mutex<Ledger>,
 }
 
@@ -57,8 +57,13 @@ pub struct LedgerEntry {
 }
 
 impl Bank {
-    pub fn new(door: Arc<Door>, callbacks: Arc<Callbacks>, clock: Clock, ledger: Ledger) -> Self {
-        Self { door, callbacks, clock, ledger: Mutex::new(ledger) }
+    pub fn new(
+        frontend: Arc<Frontend>,
+        callbacks: Arc<Callbacks>,
+        clock: SandboxClock,
+        ledger: Ledger,
+    ) -> Self {
+        Self { frontend, callbacks, clock, ledger: Mutex::new(ledger) }
     }
 
     /// Works on the ledger, what is due first, and sends the callbacks that come of it.
@@ -99,12 +104,12 @@ impl Bank {
 
     fn act_on(
         &self,
-        find: impl FnOnce(&Ledger) -> Option<Place>,
+        find: impl FnOnce(&Ledger) -> Option<OrderIndex>,
         deed: Deed,
     ) -> Result<OrderView, DeedError> {
         let (done, _receipts) = self.work(|ledger, now_ms| {
-            let place = find(ledger).ok_or(DeedError::NotFound)?;
-            ledger.apply(place, now_ms, |order| match deed {
+            let index = find(ledger).ok_or(DeedError::NotFound)?;
+            ledger.apply(index, now_ms, |order| match deed {
                 Deed::Pay => order.pay(now_ms).map(Some),
                 Deed::Hold => order.hold(now_ms).map(Some),
                 Deed::LoseSight => order.lose_sight(now_ms).map(Some),
@@ -115,7 +120,7 @@ impl Bank {
                 Deed::Reverse => order.reverse(None, now_ms).map(Some),
                 Deed::Refund => order.refund(None, order.deposited - order.refunded, now_ms),
             })?;
-            Ok(ledger.order(place).view())
+            Ok(ledger.order(index).view())
         });
         done
     }
@@ -123,7 +128,7 @@ impl Bank {
     pub fn entry(&self, number: &str) -> Option<LedgerEntry> {
         let (order, _receipts) =
             self.work(|ledger, _| ledger.by_number(number).map(|at| ledger.order(at).view()));
-        order.map(|order| LedgerEntry { order, calls: self.door.calls.of_number(number) })
+        order.map(|order| LedgerEntry { order, calls: self.frontend.calls.of_number(number) })
     }
 
     pub fn view_by_id<R>(&self, id: &str, look: impl FnOnce(&Order) -> R) -> Option<R> {
@@ -135,13 +140,13 @@ impl Bank {
         let (orders, _receipts) =
             self.work(|ledger, _| ledger.orders().iter().map(Order::view).collect::<Vec<_>>());
         let with_calls = |order: OrderView| {
-            let calls = self.door.calls.of_number(&order.number);
+            let calls = self.frontend.calls.of_number(&order.number);
             LedgerEntry { order, calls }
         };
         orders.into_iter().map(with_calls).collect()
     }
 
-    /// The door is its own.
+    /// The frontend is its own.
     pub fn reset(&self) {
         self.callbacks.reset();
         locked(&self.ledger).reset();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 
-use super::clock::Clock;
+use super::clock::SandboxClock;
 use super::locked;
 
 /// Older calls are forgotten one by one; the counts never are.
@@ -15,7 +15,7 @@ const REMEMBERED_CALLS: usize = 200_000;
 /// How a call ended, seen from the partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum CallEnd {
     InFlight,
     /// A reply was handed to the network.
     Answered,
@@ -34,7 +34,7 @@ pub struct CallRecord {
     pub number: Option<String>,
     pub received_at_ms: i64,
     pub finished_at_ms: Option<i64>,
-    pub outcome: Outcome,
+    pub outcome: CallEnd,
     pub status: Option<u16>,
     /// The reply in a word: `ok`, `errorCode 1`, `order_id_conflict`.
     pub said: Option<String>,
@@ -70,7 +70,7 @@ pub struct CallTotals {
 /// One partner's book of calls.
 #[derive(Debug)]
 pub struct CallLog {
-    clock: Clock,
+    clock: SandboxClock,
     inner: Mutex<Inner>,
 }
 
@@ -83,7 +83,7 @@ struct Inner {
 }
 
 impl CallLog {
-    pub fn new(clock: Clock) -> Self {
+    pub fn new(clock: SandboxClock) -> Self {
         Self { clock, inner: Mutex::default() }
     }
 
@@ -118,7 +118,7 @@ impl CallLog {
             number: number.map(str::to_owned),
             received_at_ms: self.clock.now_ms(),
             finished_at_ms: None,
-            outcome: Outcome::InFlight,
+            outcome: CallEnd::InFlight,
             status: None,
             said: None,
             committed: false,
@@ -129,7 +129,7 @@ impl CallLog {
             seq,
             operation,
             number: number.map(str::to_owned),
-            end: Outcome::CallerLeft,
+            end: CallEnd::CallerLeft,
         }
     }
 
@@ -163,12 +163,12 @@ impl CallLog {
         inner.totals = CallTotals { in_flight, max_concurrent: in_flight, ..CallTotals::default() };
     }
 
-    fn note(&self, seq: u64, note: impl FnOnce(&mut CallRecord)) {
+    fn amend(&self, seq: u64, change: impl FnOnce(&mut CallRecord)) {
         let mut inner = locked(&self.inner);
         let Some(first) = inner.recent.front().map(|call| call.seq) else { return };
-        let place = seq.checked_sub(first).and_then(|place| usize::try_from(place).ok());
-        if let Some(call) = place.and_then(|place| inner.recent.get_mut(place)) {
-            note(call);
+        let index = seq.checked_sub(first).and_then(|index| usize::try_from(index).ok());
+        if let Some(call) = index.and_then(|index| inner.recent.get_mut(index)) {
+            change(call);
         }
     }
 }
@@ -180,22 +180,22 @@ pub struct Ticket {
     seq: u64,
     operation: &'static str,
     number: Option<String>,
-    end: Outcome,
+    end: CallEnd,
 }
 
 impl Ticket {
     /// A handle for whoever commits the call, which may outlive the caller's connection.
-    pub fn receipt(&self) -> CommitNote {
-        CommitNote { log: Arc::clone(&self.log), seq: self.seq }
+    pub fn receipt(&self) -> CommitReceipt {
+        CommitReceipt { log: Arc::clone(&self.log), seq: self.seq }
     }
 
-    pub fn ends(&mut self, outcome: Outcome) {
+    pub fn ends(&mut self, outcome: CallEnd) {
         self.end = outcome;
     }
 
     pub fn answered(&mut self, status: u16) {
-        self.end = Outcome::Answered;
-        self.log.note(self.seq, |call| call.status = Some(status));
+        self.end = CallEnd::Answered;
+        self.log.amend(self.seq, |call| call.status = Some(status));
     }
 }
 
@@ -203,7 +203,7 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let now = self.log.clock.now_ms();
         let end = self.end;
-        self.log.note(self.seq, |call| {
+        self.log.amend(self.seq, |call| {
             call.finished_at_ms = Some(now);
             call.outcome = end;
         });
@@ -220,14 +220,14 @@ impl Drop for Ticket {
 
 /// Writes into the book what the partner decided.
 #[derive(Debug)]
-pub struct CommitNote {
+pub struct CommitReceipt {
     log: Arc<CallLog>,
     seq: u64,
 }
 
-impl CommitNote {
+impl CommitReceipt {
     pub fn write(&self, committed: bool, said: &str) {
-        self.log.note(self.seq, |call| {
+        self.log.amend(self.seq, |call| {
             call.committed = committed;
             call.said = Some(said.to_owned());
         });

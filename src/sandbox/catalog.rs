@@ -10,9 +10,9 @@ use axum::routing::get;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::door::{Caller, Door};
+use super::frontend::{Caller, Frontend};
 use super::locked;
-use super::reply::Reply;
+use super::reply::SimulatedReply;
 
 /// Name and price in kopecks of p-1, p-2, …; the last is free of charge.
 const PRODUCTS: [(&str, i64); 20] = [
@@ -40,13 +40,13 @@ const PRODUCTS: [(&str, i64); 20] = [
 
 #[derive(Debug)]
 pub struct Catalog {
-    pub door: Arc<Door>,
+    pub frontend: Arc<Frontend>,
     products: Mutex<BTreeMap<String, Value>>,
 }
 
 impl Catalog {
-    pub fn new(door: Arc<Door>) -> Self {
-        Self { door, products: Mutex::new(seeded()) }
+    pub fn new(frontend: Arc<Frontend>) -> Self {
+        Self { frontend, products: Mutex::new(seeded()) }
     }
 
     /// Any JSON: a catalog may also answer without a price.
@@ -80,24 +80,30 @@ async fn product(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Response {
-    let door = Arc::clone(&catalog.door);
+    let frontend = Arc::clone(&catalog.frontend);
     let number = id.clone();
-    door.pass(caller, "product", Some(&number), move |_| match locked(&catalog.products).get(&id) {
-        Some(product) => Reply::json(StatusCode::OK, product.clone(), "ok"),
-        None => {
-            Reply::json(StatusCode::NOT_FOUND, json!({"error": "no such product"}), "not found")
-        }
-    })
-    .await
+    frontend
+        .pass(caller, "product", Some(&number), move |_| match locked(&catalog.products).get(&id) {
+            Some(product) => SimulatedReply::json(StatusCode::OK, product.clone(), "ok"),
+            None => SimulatedReply::json(
+                StatusCode::NOT_FOUND,
+                json!({"error": "no such product"}),
+                "not found",
+            ),
+        })
+        .await
 }
 
 async fn health(State(catalog): State<Arc<Catalog>>, caller: Caller) -> Response {
-    let healthy = Reply::json(StatusCode::OK, json!({"status": "ok"}), "ok");
-    catalog.door.pass(caller, "health", None, |_| healthy).await
+    let healthy = SimulatedReply::json(StatusCode::OK, json!({"status": "ok"}), "ok");
+    catalog.frontend.pass(caller, "health", None, |_| healthy).await
 }
 
 async fn no_such_path(State(catalog): State<Arc<Catalog>>, caller: Caller) -> Response {
-    catalog.door.pass(caller, "unknown", None, |_| Reply::empty_page(StatusCode::NOT_FOUND)).await
+    catalog
+        .frontend
+        .pass(caller, "unknown", None, |_| SimulatedReply::empty_page(StatusCode::NOT_FOUND))
+        .await
 }
 
 fn seeded() -> BTreeMap<String, Value> {

@@ -9,11 +9,11 @@ use time::format_description::well_known::Rfc3339;
 
 /// Shared by all partners; clones show the same time.
 #[derive(Debug, Clone, Default)]
-pub struct Clock {
+pub struct SandboxClock {
     ahead_ms: Arc<AtomicI64>,
 }
 
-impl Clock {
+impl SandboxClock {
     /// Unix milliseconds on this clock.
     pub fn now_ms(&self) -> i64 {
         wall_ms() + self.ahead_ms.load(Ordering::Relaxed)

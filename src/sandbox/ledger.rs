@@ -11,9 +11,9 @@ use super::order::{Event, NewOrder, Order, Refusal};
 /// How a partner words an event for its callback; `None`: it keeps silent about it.
 pub type Voice = fn(&Order, Event, i64) -> Option<Message>;
 
-/// A place in the ledger.
+/// An index into the ledger's orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(usize);
+pub struct OrderIndex(usize);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
@@ -26,7 +26,7 @@ pub type Outgoing = (Message, Option<Policy>);
 
 /// The number is taken; by this order.
 #[derive(Debug)]
-pub struct Taken(pub Place);
+pub struct Taken(pub OrderIndex);
 
 #[derive(Debug)]
 pub struct Ledger {
@@ -35,9 +35,9 @@ pub struct Ledger {
     seed: Option<u64>,
     dice: fastrand::Rng,
     orders: Vec<Order>,
-    by_number: HashMap<String, Place>,
-    by_id: HashMap<String, Place>,
-    agenda: BTreeSet<(i64, Due, Place)>,
+    by_number: HashMap<String, OrderIndex>,
+    by_id: HashMap<String, OrderIndex>,
+    agenda: BTreeSet<(i64, Due, OrderIndex)>,
     outbox: Vec<Outgoing>,
     /// Idempotency keys, for the partner that has them.
     pub keys: HashMap<String, UsedKey>,
@@ -48,7 +48,7 @@ pub struct Ledger {
 pub struct UsedKey {
     pub fingerprint: String,
     /// `None` while the first call with it is still being worked on.
-    pub place: Option<Place>,
+    pub index: Option<OrderIndex>,
     pub used_at_ms: i64,
 }
 
@@ -74,7 +74,7 @@ impl Ledger {
     }
 
     /// Registers the order, unless its number is taken.
-    pub fn commit(&mut self, asked: NewOrder, now_ms: i64) -> Result<Place, Taken> {
+    pub fn commit(&mut self, asked: NewOrder, now_ms: i64) -> Result<OrderIndex, Taken> {
         if asked.effects.collide && !self.by_number.contains_key(&asked.number) {
             let foreign = NewOrder {
                 amount: asked.amount + 100,
@@ -84,50 +84,50 @@ impl Ledger {
             self.insert(foreign, true, now_ms);
         }
         match self.by_number.get(&asked.number) {
-            Some(place) => Err(Taken(*place)),
+            Some(index) => Err(Taken(*index)),
             None => Ok(self.insert(asked, false, now_ms)),
         }
     }
 
     /// As another system with the same login would.
-    pub fn commit_foreign(&mut self, asked: NewOrder, now_ms: i64) -> Result<Place, Taken> {
+    pub fn commit_foreign(&mut self, asked: NewOrder, now_ms: i64) -> Result<OrderIndex, Taken> {
         match self.by_number.get(&asked.number) {
-            Some(place) => Err(Taken(*place)),
+            Some(index) => Err(Taken(*index)),
             None => Ok(self.insert(asked, true, now_ms)),
         }
     }
 
-    fn insert(&mut self, asked: NewOrder, foreign: bool, now_ms: i64) -> Place {
-        let place = Place(self.orders.len());
+    fn insert(&mut self, asked: NewOrder, foreign: bool, now_ms: i64) -> OrderIndex {
+        let index = OrderIndex(self.orders.len());
         let id = self.new_id();
-        self.by_number.insert(asked.number.clone(), place);
-        self.by_id.insert(id.clone(), place);
-        self.agenda.insert((asked.expires_at_ms, Due::Expire, place));
+        self.by_number.insert(asked.number.clone(), index);
+        self.by_id.insert(id.clone(), index);
+        self.agenda.insert((asked.expires_at_ms, Due::Expire, index));
         let pay_after_ms = asked.effects.pay_after_ms;
         self.orders.push(Order::new(id, asked, foreign, now_ms));
         match pay_after_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)) {
             // With the commit, so that its callback can be sent before the registration's reply.
-            Some(0) => drop(self.apply(place, now_ms, |order| order.pay(now_ms).map(Some))),
-            Some(ms) => drop(self.agenda.insert((now_ms.saturating_add(ms), Due::Pay, place))),
+            Some(0) => drop(self.apply(index, now_ms, |order| order.pay(now_ms).map(Some))),
+            Some(ms) => drop(self.agenda.insert((now_ms.saturating_add(ms), Due::Pay, index))),
             None => {}
         }
-        place
+        index
     }
 
-    pub fn by_number(&self, number: &str) -> Option<Place> {
+    pub fn by_number(&self, number: &str) -> Option<OrderIndex> {
         self.by_number.get(number).copied()
     }
 
-    pub fn by_id(&self, id: &str) -> Option<Place> {
+    pub fn by_id(&self, id: &str) -> Option<OrderIndex> {
         self.by_id.get(id).copied()
     }
 
-    pub fn order(&self, place: Place) -> &Order {
-        &self.orders[place.0]
+    pub fn order(&self, index: OrderIndex) -> &Order {
+        &self.orders[index.0]
     }
 
-    pub fn order_mut(&mut self, place: Place) -> &mut Order {
-        &mut self.orders[place.0]
+    pub fn order_mut(&mut self, index: OrderIndex) -> &mut Order {
+        &mut self.orders[index.0]
     }
 
     pub fn orders(&self) -> &[Order] {
@@ -137,11 +137,11 @@ impl Ledger {
     /// Lets a verb act on the order and queues what the partner has to say about it.
     pub fn apply(
         &mut self,
-        place: Place,
+        index: OrderIndex,
         now_ms: i64,
         verb: impl FnOnce(&mut Order) -> Result<Option<Event>, Refusal>,
     ) -> Result<(), Refusal> {
-        let order = &mut self.orders[place.0];
+        let order = &mut self.orders[index.0];
         if let Some(event) = verb(order)?
             && let Some(message) = (self.voice)(order, event, now_ms)
         {
@@ -152,11 +152,11 @@ impl Ledger {
 
     /// Does what has become due; a refusal means that the order has moved on, and nothing is due any more.
     pub fn work_off(&mut self, now_ms: i64) {
-        while let Some((at_ms, due, place)) = self.agenda.first().copied()
+        while let Some((at_ms, due, index)) = self.agenda.first().copied()
             && at_ms <= now_ms
         {
             self.agenda.pop_first();
-            let _moved_on = self.apply(place, now_ms, |order| match due {
+            let _moved_on = self.apply(index, now_ms, |order| match due {
                 Due::Pay => order.pay(at_ms).map(Some),
                 Due::Expire => order.expire(at_ms).map(Some),
             });

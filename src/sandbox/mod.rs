@@ -10,11 +10,11 @@ mod calls;
 mod catalog;
 mod clock;
 mod control;
-mod door;
 mod fault;
 mod faults;
-mod gate;
+mod frontend;
 mod ledger;
+mod listener;
 mod modes;
 mod odnakassa;
 mod order;
@@ -36,15 +36,15 @@ use tokio::task::JoinHandle;
 
 pub use self::bank::{Deed, DeedError, LedgerEntry};
 pub use self::callbacks::{CallbackRecord, Policy as CallbackPolicy, ReleaseOrder};
-pub use self::calls::{CallRecord, CallTotals, NumberCalls, Outcome};
+pub use self::calls::{CallEnd, CallRecord, CallTotals, NumberCalls};
 pub use self::fault::{Answer, ErrorCodeShape, Fault, OrderEffects, Then, When};
 pub use self::modes::{Mode, Mood};
-pub use self::order::{Change, Protocol, Refund, State};
+pub use self::order::{Protocol, Refund, State, StateChange};
 pub use self::order_view::OrderView;
 pub use self::partners::{Credential, Operations, PartnerName};
 pub use self::settings::{Ports, SandboxConfig};
 
-use self::gate::Gate;
+use self::listener::ListenerControl;
 use self::wiring::url_of;
 use self::world::World;
 
@@ -52,7 +52,7 @@ use self::world::World;
 #[derive(Debug)]
 pub struct Sandbox {
     world: Arc<World>,
-    control: Arc<Gate>,
+    control: Arc<ListenerControl>,
     public_url: String,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -111,7 +111,7 @@ impl Sandbox {
     }
 
     fn host_url(&self, partner: PartnerName) -> String {
-        url_of(self.world.door(partner).gate.address())
+        url_of(self.world.frontend(partner).control.address())
     }
 
     /// The base URL of the service; `/v1/webhooks/…` is appended. `None`: nobody is told anything.
@@ -123,16 +123,16 @@ impl Sandbox {
 
     /// When it returns, the entrance is as asked: a partner that is down refuses connections.
     pub async fn set_mode(&self, partner: PartnerName, mode: impl Into<Mode>) {
-        self.world.door(partner).set_mode(mode.into()).await;
+        self.world.frontend(partner).set_mode(mode.into()).await;
     }
 
     /// Scripts a fault; the number takes it back by [`Sandbox::remove_fault`].
     pub fn add_fault(&self, partner: PartnerName, fault: Fault) -> u64 {
-        self.world.door(partner).faults.add(fault)
+        self.world.frontend(partner).faults.add(fault)
     }
 
     pub fn remove_fault(&self, partner: PartnerName, id: u64) -> bool {
-        self.world.door(partner).faults.remove(id)
+        self.world.frontend(partner).faults.remove(id)
     }
 
     /// Every committed order of a payment partner, oldest first.
@@ -146,16 +146,16 @@ impl Sandbox {
 
     /// The newest calls, oldest first.
     pub fn calls(&self, partner: PartnerName) -> Vec<CallRecord> {
-        self.world.door(partner).calls.recent(usize::MAX, |_| true)
+        self.world.frontend(partner).calls.recent(usize::MAX, |_| true)
     }
 
     pub fn call_totals(&self, partner: PartnerName) -> CallTotals {
-        self.world.door(partner).calls.totals()
+        self.world.frontend(partner).calls.totals()
     }
 
     /// The calls that named this order, whether or not it was ever committed.
     pub fn calls_of(&self, partner: PartnerName, number: &str) -> NumberCalls {
-        self.world.door(partner).calls.of_number(number)
+        self.world.frontend(partner).calls.of_number(number)
     }
 
     /// Acts as the payer or the bank.
@@ -206,7 +206,7 @@ impl Sandbox {
         self.tasks.iter().for_each(JoinHandle::abort);
         self.control.cut_all();
         for partner in PartnerName::ALL {
-            self.world.door(partner).gate.cut_all();
+            self.world.frontend(partner).control.cut_all();
         }
         for bank in self.world.banks() {
             bank.callbacks.reset();

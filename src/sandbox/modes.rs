@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fault::{Answer, Then};
-use super::gate::Entrance;
+use super::listener::Entrance;
 use super::partners::Refusal;
 
 /// A mood and its figures.

@@ -58,7 +58,7 @@ pub enum Refusal {
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct Change {
+pub struct StateChange {
     pub at_ms: i64,
     pub state: State,
     pub refunded: i64,
@@ -110,7 +110,7 @@ pub struct Order {
     pub partly_reversed: bool,
     /// +1 on each change.
     pub version: u32,
-    pub history: Vec<Change>,
+    pub history: Vec<StateChange>,
     /// Status queries that still say "no such order".
     pub read_lag: u32,
     /// Status queries that still say "the issuer's page is open".
@@ -120,7 +120,7 @@ pub struct Order {
 impl Order {
     pub fn new(id: String, asked: NewOrder, foreign: bool, now_ms: i64) -> Self {
         let first =
-            Change { at_ms: now_ms, state: State::Created, refunded: 0, cause: "registered" };
+            StateChange { at_ms: now_ms, state: State::Created, refunded: 0, cause: "registered" };
         Self {
             id,
             amount: asked.amount + asked.effects.amount_delta,
@@ -264,7 +264,7 @@ impl Order {
     fn becomes(&mut self, state: State, now_ms: i64, cause: &'static str, event: Event) -> Event {
         self.state = state;
         self.version += 1;
-        self.history.push(Change { at_ms: now_ms, state, refunded: self.refunded, cause });
+        self.history.push(StateChange { at_ms: now_ms, state, refunded: self.refunded, cause });
         event
     }
 }

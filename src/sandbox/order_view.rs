@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::clock::rfc3339;
-use super::order::{Change, Order, Protocol, Refund, State};
+use super::order::{Order, Protocol, Refund, State, StateChange};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct OrderView {
@@ -22,7 +22,7 @@ pub struct OrderView {
     pub version: u32,
     pub created_at: String,
     pub expires_at: String,
-    pub history: Vec<Change>,
+    pub history: Vec<StateChange>,
 }
 
 impl Order {

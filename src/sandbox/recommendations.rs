@@ -10,19 +10,19 @@ use axum::routing::get;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::door::{Caller, Door};
+use super::frontend::{Caller, Frontend};
 use super::locked;
-use super::reply::Reply;
+use super::reply::SimulatedReply;
 
 #[derive(Debug)]
 pub struct Recommendations {
-    pub door: Arc<Door>,
+    pub frontend: Arc<Frontend>,
     customers: Mutex<BTreeMap<String, Value>>,
 }
 
 impl Recommendations {
-    pub fn new(door: Arc<Door>) -> Self {
-        Self { door, customers: Mutex::new(seeded()) }
+    pub fn new(frontend: Arc<Frontend>) -> Self {
+        Self { frontend, customers: Mutex::new(seeded()) }
     }
 
     /// The whole reply, any JSON.
@@ -56,28 +56,32 @@ async fn for_customer(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Response {
-    let door = Arc::clone(&system.door);
+    let frontend = Arc::clone(&system.frontend);
     let number = id.clone();
-    door.pass(caller, "recommendations", Some(&number), move |_| {
-        match locked(&system.customers).get(&id) {
-            Some(reply) => Reply::json(StatusCode::OK, reply.clone(), "ok"),
-            None => Reply::json(
-                StatusCode::NOT_FOUND,
-                json!({"error": "no recommendations"}),
-                "not found",
-            ),
-        }
-    })
-    .await
+    frontend
+        .pass(caller, "recommendations", Some(&number), move |_| {
+            match locked(&system.customers).get(&id) {
+                Some(reply) => SimulatedReply::json(StatusCode::OK, reply.clone(), "ok"),
+                None => SimulatedReply::json(
+                    StatusCode::NOT_FOUND,
+                    json!({"error": "no recommendations"}),
+                    "not found",
+                ),
+            }
+        })
+        .await
 }
 
 async fn health(State(system): State<Arc<Recommendations>>, caller: Caller) -> Response {
-    let healthy = Reply::json(StatusCode::OK, json!({"status": "ok"}), "ok");
-    system.door.pass(caller, "health", None, |_| healthy).await
+    let healthy = SimulatedReply::json(StatusCode::OK, json!({"status": "ok"}), "ok");
+    system.frontend.pass(caller, "health", None, |_| healthy).await
 }
 
 async fn no_such_path(State(system): State<Arc<Recommendations>>, caller: Caller) -> Response {
-    system.door.pass(caller, "unknown", None, |_| Reply::empty_page(StatusCode::NOT_FOUND)).await
+    system
+        .frontend
+        .pass(caller, "unknown", None, |_| SimulatedReply::empty_page(StatusCode::NOT_FOUND))
+        .await
 }
 
 fn seeded() -> BTreeMap<String, Value> {

@@ -21,7 +21,7 @@ const HUGE_CHUNK: usize = 64 * 1024;
 
 /// What the partner would say if nothing went wrong.
 #[derive(Debug)]
-pub struct Reply {
+pub struct SimulatedReply {
     pub status: StatusCode,
     pub content_type: &'static str,
     pub headers: Vec<(HeaderName, HeaderValue)>,
@@ -35,7 +35,7 @@ pub struct Reply {
     pub receipts: Vec<Receipt>,
 }
 
-impl Reply {
+impl SimulatedReply {
     pub fn json(status: StatusCode, body: Value, said: impl Into<String>) -> Self {
         Self {
             status,
@@ -81,7 +81,8 @@ impl Reply {
         self
     }
 
-    /// The response as this answer disfigures it. `Hang` and `Drop` need the connection and are the door's work.
+    /// The response as this answer disfigures it. `Hang` and `Drop` need the connection and are the
+    /// frontend's work.
     pub fn disfigured(mut self, answer: Answer, shape: Option<ErrorCodeShape>) -> Response {
         if let Answer::ErrorCode(code) = answer {
             self.status = StatusCode::OK;

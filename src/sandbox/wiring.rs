@@ -13,11 +13,11 @@ use super::bank::Bank;
 use super::callbacks::{self, Callbacks, Post};
 use super::calls::CallLog;
 use super::catalog::{self, Catalog};
-use super::clock::Clock;
-use super::door::Door;
+use super::clock::SandboxClock;
 use super::faults::Faults;
-use super::gate::{Connection, Gate, GatedListener};
+use super::frontend::Frontend;
 use super::ledger::Ledger;
+use super::listener::{Connection, ControlledListener, ListenerControl};
 use super::modes;
 use super::partners::{PartnerName, PaymentPartner, PaymentSystem, Refusal};
 use super::recommendations::{self, Recommendations};
@@ -31,26 +31,27 @@ const TICK: Duration = Duration::from_millis(50);
 /// The sandbox's parts, running.
 pub struct Wired {
     pub world: Arc<World>,
-    pub control: Arc<Gate>,
+    pub control: Arc<ListenerControl>,
     pub public_url: String,
     pub tasks: Vec<JoinHandle<()>>,
 }
 
 /// Binds everything before it serves anything, so that a port that is taken leaves nothing behind.
 pub fn wire(config: SandboxConfig) -> io::Result<Wired> {
-    let bind = |port| Gate::bind(SocketAddr::new(config.host, port));
-    let (control_gate, control_listener) = bind(config.ports.control)?;
-    let (mut gates, mut listeners) = (BTreeMap::new(), Vec::new());
+    let bind = |port| ListenerControl::bind(SocketAddr::new(config.host, port));
+    let (control_listening, control_listener) = bind(config.ports.control)?;
+    let (mut controls, mut listeners) = (BTreeMap::new(), Vec::new());
     for partner in PartnerName::ALL {
-        let (gate, listener) = bind(config.ports.of(partner))?;
-        gates.insert(partner, gate);
+        let (control, listener) = bind(config.ports.of(partner))?;
+        controls.insert(partner, control);
         listeners.push((partner, listener));
     }
-    let public_url = config.public_url.clone().unwrap_or_else(|| url_of(control_gate.address()));
+    let public_url =
+        config.public_url.clone().unwrap_or_else(|| url_of(control_listening.address()));
     let public_url = public_url.trim_end_matches('/').to_owned();
     let client = callbacks::client().map_err(io::Error::other)?;
-    let builder = Builder { clock: Clock::default(), client, config };
-    let world = Arc::new(builder.world(gates, &public_url));
+    let builder = Builder { clock: SandboxClock::default(), client, config };
+    let world = Arc::new(builder.world(controls, &public_url));
     let mut tasks = vec![tokio::spawn(tick(Arc::clone(&world)))];
     for (partner, listener) in listeners {
         tasks.push(serve(listener, router(&world, partner)));
@@ -58,7 +59,7 @@ pub fn wire(config: SandboxConfig) -> io::Result<Wired> {
     let for_people =
         control::router(Arc::clone(&world)).merge(pay_page::router(Arc::clone(&world)));
     tasks.push(serve(control_listener, for_people));
-    Ok(Wired { world, control: control_gate, public_url, tasks })
+    Ok(Wired { world, control: control_listening, public_url, tasks })
 }
 
 fn router(world: &World, partner: PartnerName) -> Router {
@@ -70,18 +71,27 @@ fn router(world: &World, partner: PartnerName) -> Router {
 }
 
 struct Builder {
-    clock: Clock,
+    clock: SandboxClock,
     client: reqwest::Client,
     config: SandboxConfig,
 }
 
 impl Builder {
-    fn world(&self, gates: BTreeMap<PartnerName, Arc<Gate>>, public_url: &str) -> World {
-        let doors: BTreeMap<_, _> =
-            gates.into_iter().map(|(partner, gate)| (partner, self.door(partner, gate))).collect();
-        let door = |partner| Arc::clone(&doors[&partner]);
+    fn world(
+        &self,
+        controls: BTreeMap<PartnerName, Arc<ListenerControl>>,
+        public_url: &str,
+    ) -> World {
+        let frontends: BTreeMap<_, _> = controls
+            .into_iter()
+            .map(|(partner, control)| (partner, self.frontend(partner, control)))
+            .collect();
+        let frontend = |partner| Arc::clone(&frontends[&partner]);
         let payments = PartnerName::payment_systems().filter_map(|partner| {
-            Some((partner, self.payment(partner, partner.payment()?, door(partner), public_url)))
+            Some((
+                partner,
+                self.payment(partner, partner.payment()?, frontend(partner), public_url),
+            ))
         });
         let credentials =
             PartnerName::ALL.map(|partner| (partner, self.config.credentials_of(partner)));
@@ -89,24 +99,24 @@ impl Builder {
             clock: self.clock.clone(),
             payments: payments.collect(),
             credentials: credentials.into(),
-            catalog: Arc::new(Catalog::new(door(PartnerName::Catalog))),
-            recommendations: Arc::new(Recommendations::new(door(PartnerName::Recommendations))),
-            doors,
+            catalog: Arc::new(Catalog::new(frontend(PartnerName::Catalog))),
+            recommendations: Arc::new(Recommendations::new(frontend(PartnerName::Recommendations))),
+            frontends,
         }
     }
 
-    fn door(&self, partner: PartnerName, gate: Arc<Gate>) -> Arc<Door> {
+    fn frontend(&self, partner: PartnerName, control: Arc<ListenerControl>) -> Arc<Frontend> {
         let calls = Arc::new(CallLog::new(self.clock.clone()));
         let refusal =
             partner.payment().map_or(modes::bad_request as Refusal, |system| system.refusal);
-        Arc::new(Door { gate, faults: Faults::new(self.config.seed, refusal), calls })
+        Arc::new(Frontend { control, faults: Faults::new(self.config.seed, refusal), calls })
     }
 
     fn payment(
         &self,
         partner: PartnerName,
         system: &PaymentSystem,
-        door: Arc<Door>,
+        frontend: Arc<Frontend>,
         public_url: &str,
     ) -> Arc<dyn PaymentPartner> {
         let credentials = self.config.credentials_of(partner);
@@ -119,12 +129,12 @@ impl Builder {
             time_scale: self.config.time_scale,
         });
         let ledger = Ledger::new(system.voice, system.id_prefix, self.config.seed);
-        let bank = Bank::new(door, Arc::new(callbacks), self.clock.clone(), ledger);
+        let bank = Bank::new(frontend, Arc::new(callbacks), self.clock.clone(), ledger);
         (system.open)(Arc::new(bank), credentials, public_url.to_owned())
     }
 }
 
-fn serve(listener: GatedListener, router: Router) -> JoinHandle<()> {
+fn serve(listener: ControlledListener, router: Router) -> JoinHandle<()> {
     let service = router.into_make_service_with_connect_info::<Connection>();
     tokio::spawn(async move {
         // It never returns: the listener does not give up.

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::bank::Bank;
 use super::catalog::Catalog;
-use super::clock::{Clock, rfc3339};
-use super::door::Door;
+use super::clock::{SandboxClock, rfc3339};
+use super::frontend::Frontend;
 use super::partners::{Credentials, PartnerName, PaymentPartner};
 use super::recommendations::Recommendations;
 
 #[derive(Debug)]
 pub struct World {
-    pub clock: Clock,
-    pub doors: BTreeMap<PartnerName, Arc<Door>>,
+    pub clock: SandboxClock,
+    pub frontends: BTreeMap<PartnerName, Arc<Frontend>>,
     /// Only these have orders.
     pub payments: BTreeMap<PartnerName, Arc<dyn PaymentPartner>>,
     pub credentials: BTreeMap<PartnerName, Credentials>,
@@ -24,8 +24,8 @@ pub struct World {
 }
 
 impl World {
-    pub fn door(&self, partner: PartnerName) -> &Arc<Door> {
-        &self.doors[&partner]
+    pub fn frontend(&self, partner: PartnerName) -> &Arc<Frontend> {
+        &self.frontends[&partner]
     }
 
     pub fn bank(&self, partner: PartnerName) -> Option<&Arc<Bank>> {
@@ -37,7 +37,7 @@ impl World {
     }
 
     pub async fn reset(&self, partner: PartnerName) {
-        self.door(partner).reset().await;
+        self.frontend(partner).reset().await;
         if let Some(bank) = self.bank(partner) {
             bank.reset();
         } else if partner == PartnerName::Catalog {
@@ -62,11 +62,11 @@ impl World {
 
     /// Everything that one partner knows.
     pub fn ledger_of(&self, partner: PartnerName) -> Value {
-        let door = self.door(partner);
+        let frontend = self.frontend(partner);
         let mut ledger = json!({
-            "mode": door.faults.mode(),
-            "faults": door.faults.list(),
-            "calls": door.calls.totals(),
+            "mode": frontend.faults.mode(),
+            "faults": frontend.faults.list(),
+            "calls": frontend.calls.totals(),
         });
         if let Some(bank) = self.bank(partner) {
             ledger["orders"] = json!(bank.entries());

@@ -6,7 +6,7 @@ use order_service::adapters::resilience::breaker::{
 };
 use order_service::adapters::resilience::clock::{ManualClock, MonotonicClock};
 use order_service::adapters::resilience::observer::{CallOutcome, Observer};
-use order_service::adapters::resilience::outcome::{Failed, Verdict};
+use order_service::adapters::resilience::verdict::{Failed, Verdict};
 use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
 use std::future::ready;
 use std::sync::{Arc, OnceLock};

@@ -4,7 +4,7 @@ use crate::support::{Heard, OPEN, QUICK, SLOW, bench, steady};
 use order_service::adapters::resilience::breaker::{
     BreakerCapacity, BreakerConfig, BreakerRejection, BreakerState, SlowAs,
 };
-use order_service::adapters::resilience::outcome::Verdict;
+use order_service::adapters::resilience::verdict::Verdict;
 use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed};
 use std::time::Duration;
 

@@ -3,10 +3,10 @@
 use crate::support::{Heard, RecordingObserver, bench, steady};
 use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::RetryOutcome;
-use order_service::adapters::resilience::outcome::Failed;
 use order_service::adapters::resilience::retry::Retry;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::{BulkheadConfig, RetryConfig};
+use order_service::adapters::resilience::verdict::Failed;
 use order_service::core::domain::unavailable::{
     Cause, NoAnswer, NotExecuted, Shed, System, Unknown,
 };

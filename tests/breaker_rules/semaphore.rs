@@ -5,9 +5,9 @@ use futures_util::future::join_all;
 use order_service::adapters::resilience::breaker::{BreakerConfig, BreakerState, SlowAs};
 use order_service::adapters::resilience::clock::{ManualClock, MonotonicClock};
 use order_service::adapters::resilience::observer::BulkheadRejection;
-use order_service::adapters::resilience::outcome::Verdict;
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::{BulkheadConfig, Concurrency, InvalidSetting};
+use order_service::adapters::resilience::verdict::Verdict;
 use order_service::core::domain::unavailable::{Cause, NotExecuted, Shed, System, Unknown};
 use order_service::core::ports::deadline::Deadline;
 use std::sync::Arc;
@@ -165,7 +165,7 @@ async fn fewer_hanging_calls_than_the_minimum_open_nothing() {
 }
 
 /// Rounds of as many calls as find a permit, each of which ends like this after so long.
-async fn rounds(count: usize, took: Duration, end: End, semaphore: &Semaphore) {
+async fn repeats(count: usize, took: Duration, end: End, semaphore: &Semaphore) {
     for _ in 0..count {
         let mut calls = Vec::new();
         while semaphore.free() > 0 {
@@ -193,15 +193,15 @@ async fn a_limit_that_is_found_is_obeyed_only_where_it_is_asked_for() {
         (Concurrency::Adaptive, true, true),
     ] {
         let semaphore = adapting(concurrency);
-        rounds(20, USUAL, Ok(()), &semaphore).await;
+        repeats(20, USUAL, Ok(()), &semaphore).await;
         let usual = semaphore.snapshot();
         assert_eq!((usual.limit, usual.found_limit), (50, 50));
-        rounds(4, USUAL * 20, Ok(()), &semaphore).await;
+        repeats(4, USUAL * 20, Ok(()), &semaphore).await;
         let slow = semaphore.snapshot();
         assert_eq!(slow.found_limit < 20, found, "{concurrency:?}: {slow:?}");
         assert_eq!(slow.limit, if obeyed { slow.found_limit } else { 50 });
         assert_eq!(slow.in_flight, 0);
-        rounds(200, USUAL, Ok(()), &semaphore).await;
+        repeats(200, USUAL, Ok(()), &semaphore).await;
         assert_eq!((semaphore.snapshot().limit, semaphore.free()), (50, 50), "all are back");
     }
 }
@@ -209,24 +209,24 @@ async fn a_limit_that_is_found_is_obeyed_only_where_it_is_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn a_partner_that_refuses_at_once_leaves_the_limit_as_it_was() {
     let semaphore = adapting(Concurrency::Adaptive);
-    rounds(20, USUAL, Ok(()), &semaphore).await;
-    rounds(200, USUAL / 20, Err(NotExecuted::Unreachable.into()), &semaphore).await;
-    rounds(4, USUAL, Ok(()), &semaphore).await;
+    repeats(20, USUAL, Ok(()), &semaphore).await;
+    repeats(200, USUAL / 20, Err(NotExecuted::Unreachable.into()), &semaphore).await;
+    repeats(4, USUAL, Ok(()), &semaphore).await;
     assert_eq!(semaphore.snapshot().found_limit, 50);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_partner_that_lets_callers_wait_in_vain_gets_fewer_of_them() {
     let semaphore = adapting(Concurrency::Adaptive);
-    rounds(20, USUAL, Ok(()), &semaphore).await;
-    rounds(4, USUAL * 20, Err(Unknown::TimedOut.into()), &semaphore).await;
+    repeats(20, USUAL, Ok(()), &semaphore).await;
+    repeats(4, USUAL * 20, Err(Unknown::TimedOut.into()), &semaphore).await;
     assert!(semaphore.snapshot().limit < 20, "{:?}", semaphore.snapshot());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_gives_its_permit_back_and_teaches_nothing() {
     let semaphore = adapting(Concurrency::Adaptive);
-    rounds(20, USUAL, Ok(()), &semaphore).await;
+    repeats(20, USUAL, Ok(()), &semaphore).await;
     for _ in 0..200 {
         let permits = join_all([(); 50].map(|()| semaphore.acquire(later()))).await;
         let hanging = permits

@@ -8,7 +8,7 @@ use order_service::adapters::resilience::clock::{ManualClock, MonotonicClock};
 use order_service::adapters::resilience::observer::{
     BulkheadRejection, CallOutcome, Observer, RetryOutcome,
 };
-use order_service::adapters::resilience::outcome::{Failed, Verdict};
+use order_service::adapters::resilience::verdict::{Failed, Verdict};
 use order_service::core::domain::unavailable::{Cause, System};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub enum Heard {
 }
 
 impl RecordingObserver {
-    fn note(&self, news: Heard) {
+    fn hear(&self, news: Heard) {
         self.0.lock().expect("no panics").push(news);
     }
 
@@ -70,31 +70,31 @@ impl Observer for RecordingObserver {
         _: Duration,
         _: Option<u128>,
     ) {
-        self.note(Heard::Called(operation, outcome));
+        self.hear(Heard::Called(operation, outcome));
     }
 
     fn rejected(&self, _: System, reason: BreakerRejection) {
-        self.note(Heard::Rejected(reason));
+        self.hear(Heard::Rejected(reason));
     }
 
     fn would_reject(&self, _: System, reason: BreakerRejection) {
-        self.note(Heard::WouldReject(reason));
+        self.hear(Heard::WouldReject(reason));
     }
 
     fn transition(&self, _: System, transition: &Transition) {
-        self.note(Heard::Changed(transition.from, transition.to));
+        self.hear(Heard::Changed(transition.from, transition.to));
     }
 
     fn bulkhead_waited(&self, _: System, waited: Duration) {
-        self.note(Heard::Waited(waited));
+        self.hear(Heard::Waited(waited));
     }
 
     fn bulkhead_rejected(&self, _: System, reason: BulkheadRejection) {
-        self.note(Heard::Shed(reason));
+        self.hear(Heard::Shed(reason));
     }
 
     fn retried(&self, _: System, outcome: RetryOutcome) {
-        self.note(Heard::Retried(outcome));
+        self.hear(Heard::Retried(outcome));
     }
 }
 

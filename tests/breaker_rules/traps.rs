@@ -7,9 +7,9 @@ use order_service::adapters::resilience::breaker::{
 use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::deadline::CallTimeout;
 use order_service::adapters::resilience::observer::CallOutcome;
-use order_service::adapters::resilience::outcome::{Failed, Verdict};
 use order_service::adapters::resilience::semaphore::Semaphore;
 use order_service::adapters::resilience::settings::BulkheadConfig;
+use order_service::adapters::resilience::verdict::{Failed, Verdict};
 use order_service::core::domain::unavailable::{NotExecuted, Shed, System, Unknown};
 use order_service::core::ports::deadline::Deadline;
 use std::future::pending;
@@ -124,7 +124,7 @@ fn a_clock_that_goes_back_does_not_keep_it_open() {
     let bench = bench(&steady());
     bench.clock.advance(Duration::from_secs(7_200));
     bench.break_down();
-    bench.clock.turn_back(Duration::from_secs(7_000));
+    bench.clock.set_back(Duration::from_secs(7_000));
     assert!(bench.breaker.try_acquire().is_ok(), "more time left than an open time has");
 }
 

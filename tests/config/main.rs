@@ -29,10 +29,10 @@ const REQUIRED: &[(&str, &str)] = &[
     ("PAYMENT_RETURN_URL", "https://shop.example/paid"),
 ];
 
-type Outcome = Result<(Config, Vec<Problem>), Problems>;
+type Effective = Result<(Config, Vec<Problem>), Problems>;
 
 /// Reads the required variables with `changes` on top; an empty value unsets.
-fn read(changes: &[(&str, &str)]) -> Outcome {
+fn read(changes: &[(&str, &str)]) -> Effective {
     let kept = REQUIRED.iter().filter(|(name, _)| !changes.iter().any(|(n, _)| n == name));
     Config::read(kept.chain(changes).map(|(name, value)| (name.into(), value.into())))
 }

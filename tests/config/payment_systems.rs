@@ -1,6 +1,6 @@
 //! Whose settings are asked for: those of the payment systems in use, and no others.
 
-use crate::{Outcome, system};
+use crate::{Effective, system};
 use order_service::config::{Config, prefix};
 use order_service::core::domain::provider::Provider;
 use order_service::sandbox::PartnerName;
@@ -20,7 +20,7 @@ fn settings(provider: Provider) -> Vec<(String, String)> {
 }
 
 /// `PAYMENT_PROVIDERS` names all but one, of which nothing is set; `more` comes on top.
-fn without(left_out: Provider, more: &[(&str, &str)]) -> Outcome {
+fn without(left_out: Provider, more: &[(&str, &str)]) -> Effective {
     let others = Provider::ALL.into_iter().filter(|provider| *provider != left_out);
     named(others.clone(), others.flat_map(settings), more)
 }
@@ -30,7 +30,7 @@ fn named(
     in_use: impl Iterator<Item = Provider>,
     set: impl Iterator<Item = (String, String)>,
     more: &[(&str, &str)],
-) -> Outcome {
+) -> Effective {
     let in_use = in_use.map(Provider::as_str).collect::<Vec<_>>().join(",");
     let of_a_payment_system = |name: &str| {
         Provider::ALL.into_iter().any(|provider| name.starts_with(&prefix(provider.into())))

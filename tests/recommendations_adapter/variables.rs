@@ -22,7 +22,7 @@ use std::time::Duration;
 const SECOND: Duration = Duration::from_secs(1);
 const MOST: usize = 8;
 
-fn hints() -> Answer {
+fn recommended() -> Answer {
     Answer::json(r#"{"items":[]}"#)
 }
 
@@ -57,7 +57,7 @@ impl Shop {
     }
 
     async fn adapting(concurrency: &str) -> Self {
-        let partner = StubPartner::held(std::iter::repeat_n(hints(), 4_000)).await;
+        let partner = StubPartner::held(std::iter::repeat_n(recommended(), 4_000)).await;
         let most = MOST.to_string();
         let variables = [
             ("RECOMMENDATIONS_CONCURRENCY", concurrency),
@@ -190,7 +190,7 @@ impl Flapping {
         assert_eq!(self.shop.ask().await, Err(Shed::BreakerOpen.into()));
         self.clock.advance(Duration::from_millis(1));
         for _ in 0..2 {
-            self.shop.partner.then(hints());
+            self.shop.partner.then(recommended());
             assert_eq!(self.shop.ask().await, Ok(()));
         }
         assert_eq!(breaker.state(), BreakerState::Closed);

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use order_service::sandbox::PartnerName::Sber;
-use order_service::sandbox::{Mood, Outcome};
+use order_service::sandbox::{CallEnd, Mood};
 use serde_json::json;
 
 use crate::shop::{classic, client, order_status, register, registration, sandbox, script};
@@ -75,7 +75,7 @@ async fn a_dropped_reply_leaves_a_committed_order() {
     let order = sandbox.order(Sber, "A-01").expect("committed");
     assert!(order.order.live);
     let call = &sandbox.calls(Sber)[0];
-    assert_eq!((call.outcome, call.committed), (Outcome::Dropped, true));
+    assert_eq!((call.outcome, call.committed), (CallEnd::Dropped, true));
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn a_hung_call_ends_with_its_caller() {
     while sandbox.call_totals(Sber).in_flight > 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(sandbox.calls(Sber)[0].outcome, Outcome::Hung);
+    assert_eq!(sandbox.calls(Sber)[0].outcome, CallEnd::Hung);
 }
 
 #[tokio::test]

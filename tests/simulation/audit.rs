@@ -34,7 +34,7 @@ pub fn shown(world: &World, aggregate: &OrderAggregate) -> String {
     let registrations: Vec<String> = aggregate
         .registrations
         .iter()
-        .map(|r| format!("{} {:02} {}{}", r.provider, r.sequence, r.state.as_str(), hint(r)))
+        .map(|r| format!("{} {:02} {}{}", r.provider, r.sequence, r.state.as_str(), sync_mark(r)))
         .collect();
     let tasks: Vec<String> = aggregate
         .tasks
@@ -49,7 +49,7 @@ pub fn shown(world: &World, aggregate: &OrderAggregate) -> String {
     format!("{name} {status} [{}] [{}]", registrations.join(", "), tasks.join(", "))
 }
 
-fn hint(registration: &Registration) -> &'static str {
+fn sync_mark(registration: &Registration) -> &'static str {
     if registration.sync_requested() { " (sync_requested)" } else { "" }
 }
 

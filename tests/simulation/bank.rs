@@ -172,7 +172,7 @@ impl Bank {
         let answer = self.registered(&payment);
         self.ledger().insert(number.to_owned(), payment);
         one_live(world, order);
-        payer::news(world, self.provider, number, "created");
+        payer::post_callback(world, self.provider, number, "created");
         tokio::spawn(expire(Arc::clone(world), self.provider, number.to_owned(), life));
         answer
     }
@@ -263,7 +263,7 @@ impl Bank {
         payment.refunds.push((refund_id.to_owned(), amount.minor()));
         drop(ledger);
         world.records().tally.refunds += 1;
-        payer::news(world, self.provider, number, "refunded");
+        payer::post_callback(world, self.provider, number, "refunded");
         Answer::Taken
     }
 
@@ -281,7 +281,7 @@ impl Bank {
         }
         let name = world.number(number);
         world.chronicle.note(|| format!("{minor} of {name} are given back by hand"));
-        payer::news(world, self.provider, number, "refunded");
+        payer::post_callback(world, self.provider, number, "refunded");
     }
 
     /// The payer pays: a form that waits, or one that was called over.
@@ -305,7 +305,7 @@ impl Bank {
             });
         }
         world.chronicle.note(|| format!("{} is paid at {}", world.number(number), self.provider));
-        payer::news(world, self.provider, number, "deposited");
+        payer::post_callback(world, self.provider, number, "deposited");
     }
 
     pub fn end(&self, world: &Arc<World>, number: &str, ending: Ending) {
@@ -318,7 +318,7 @@ impl Bank {
             payment.standing = Standing::Over(ending);
         }
         world.chronicle.note(|| format!("{} is {}", world.number(number), ending.as_str()));
-        payer::news(world, self.provider, number, ending.as_str());
+        payer::post_callback(world, self.provider, number, ending.as_str());
     }
 
     /// The payer begins: from now on the form cannot be taken back.

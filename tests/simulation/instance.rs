@@ -13,7 +13,7 @@ use order_service::core::domain::money::Money;
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::engine::Engine;
 use order_service::core::engine::gateway::PaymentGateway;
-use order_service::core::engine::task_watch::TaskWatch;
+use order_service::core::engine::task_waiters::TaskWaiters;
 use order_service::core::payment::policy::PaymentPolicy;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::catalog::{CatalogError, CatalogPort, Offer, Product};
@@ -124,7 +124,7 @@ impl Instance {
             policy: Arc::new(policy),
             entropy: Arc::new(Dice::new(world.seed, name, dice.below(usize::MAX))),
             events: Arc::new(Unheard),
-            watch: Arc::new(TaskWatch::default()),
+            watch: Arc::new(TaskWaiters::default()),
             runs: runs.clone(),
         });
         world.chronicle.note(|| format!("{name} starts"));

@@ -51,7 +51,7 @@ async fn pay(world: Arc<World>, provider: Provider, number: String) {
 }
 
 /// Something happened to a payment: the provider calls back.
-pub fn news(world: &Arc<World>, provider: Provider, number: &str, kind: &str) {
+pub fn post_callback(world: &Arc<World>, provider: Provider, number: &str, kind: &str) {
     let dice = &world.bank(provider).dice;
     let disorder = world.destined(Fault::Callbacks, dice);
     let copies = if disorder { dice.pick(&[0, 0, 1, 2]) } else { 1 };

@@ -55,7 +55,7 @@ impl SimStore {
     }
 
     /// The way there.
-    async fn reach(&self) -> Result<(), StorageError> {
+    async fn travel_there(&self) -> Result<(), StorageError> {
         self.life.alive().await;
         self.travel().await;
         let elapsed = self.world.elapsed();
@@ -151,7 +151,7 @@ impl SimStore {
 #[async_trait::async_trait]
 impl OrderRepository for SimStore {
     async fn place(&self, order: Order) -> Result<Order, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         let placed = self.inner().place(order).await?;
         self.come_back(placed).await
     }
@@ -161,7 +161,7 @@ impl OrderRepository for SimStore {
         order: Order,
         request: IdempotentRequest,
     ) -> Result<Placed, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         let placed = self.mutation.place_once(&self.world, order, request).await?;
         self.come_back(placed).await
     }
@@ -173,7 +173,7 @@ impl OrderRepository for SimStore {
         decide: Decide,
     ) -> Result<bool, StorageError> {
         let decide = Arc::new(Mutex::new(decide));
-        self.reach().await?;
+        self.travel_there().await?;
         if self.world.strikes(Fault::Rerun, &self.dice)
             && let Some(mut stale) = self.inner().aggregate(id, &Scope::Anyone).await?
         {
@@ -197,7 +197,7 @@ impl OrderRepository for SimStore {
         id: OrderId,
         scope: &Scope,
     ) -> Result<Option<OrderAggregate>, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         self.inner().aggregate(id, scope).await
     }
 
@@ -206,7 +206,7 @@ impl OrderRepository for SimStore {
         query: &OrderQuery,
         scope: &Scope,
     ) -> Result<Vec<OrderAggregate>, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         self.inner().list(query, scope).await
     }
 
@@ -215,17 +215,17 @@ impl OrderRepository for SimStore {
         provider: Provider,
         number: &ProviderNumber,
     ) -> Result<Option<OrderId>, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         self.inner().find_order(provider, number).await
     }
 
     async fn now(&self) -> Result<Timestamp, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         self.inner().now().await
     }
 
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         let kept = self.inner().keep_unknown_callback(entry).await?;
         self.come_back(kept).await
     }
@@ -234,17 +234,17 @@ impl OrderRepository for SimStore {
 #[async_trait::async_trait]
 impl TaskQueue for SimStore {
     async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         self.mutation.task(&self.world, id, scope).await
     }
 
     async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         self.inner().tasks(query).await
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         let all = TaskQuery { limit: usize::MAX, ..TaskQuery::default() };
         let before = self.inner().tasks(&all).await?;
         let claimed = self.mutation.claim(&self.world, request).await?;
@@ -256,7 +256,7 @@ impl TaskQueue for SimStore {
     }
 
     async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         let released = self.inner().release_leases(owner).await?;
         self.come_back(released).await
     }
@@ -272,7 +272,7 @@ impl TaskQueue for SimStore {
 #[async_trait::async_trait]
 impl IdempotencyStore for SimStore {
     async fn find(&self, key: &IdempotencyKey) -> Result<Option<IdempotencyRecord>, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         self.inner().find(key).await
     }
 
@@ -281,7 +281,7 @@ impl IdempotencyStore for SimStore {
         request: IdempotentRequest,
         outcome: KeptOutcome,
     ) -> Result<bool, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         self.inner().keep(request, outcome).await
     }
 }
@@ -289,16 +289,16 @@ impl IdempotencyStore for SimStore {
 #[async_trait::async_trait]
 impl StorageUpkeep for SimStore {
     async fn task_stats(&self) -> Result<Vec<TaskStat>, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         self.inner().task_stats().await
     }
 
     async fn prune(&self, retention: &Retention) -> Result<u64, StorageError> {
-        self.reach().await?;
+        self.travel_there().await?;
         self.inner().prune(retention).await
     }
 
     async fn ping(&self) -> Result<(), StorageError> {
-        self.reach().await
+        self.travel_there().await
     }
 }

@@ -7,7 +7,7 @@ use super::doubt::{self, Told};
 use super::faults::Fault;
 use super::port::Line;
 use super::world::World;
-use order_service::adapters::resilience::outcome::Failed;
+use order_service::adapters::resilience::verdict::Failed;
 use order_service::core::domain::money::Money;
 use order_service::core::domain::provider::Provider;
 use order_service::core::domain::timestamp::Timestamp;

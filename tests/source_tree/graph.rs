@@ -19,7 +19,8 @@ impl Graph {
     /// Groups of files from each of which a way leads to each other and back, with the names that
     /// make the group.
     pub fn circles(&self) -> BTreeMap<BTreeSet<&'static str>, Vec<(&'static str, &'static str)>> {
-        let reached: BTreeMap<_, _> = self.0.keys().map(|file| (*file, self.reach(file))).collect();
+        let reached: BTreeMap<_, _> =
+            self.0.keys().map(|file| (*file, self.reachable(file))).collect();
         let groups = reached.iter().filter(|(file, reach)| reach.contains(*file));
         let groups = groups.map(|(file, reach)| {
             let back = reach.iter().copied().filter(|other| reached[other].contains(file));
@@ -33,7 +34,7 @@ impl Graph {
         with_edges.collect()
     }
 
-    fn reach(&self, from: &str) -> BTreeSet<&'static str> {
+    fn reachable(&self, from: &str) -> BTreeSet<&'static str> {
         let mut found = BTreeSet::new();
         let mut waiting: Vec<_> = self.0[from].iter().copied().collect();
         while let Some(next) = waiting.pop() {

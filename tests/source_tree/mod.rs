@@ -2,6 +2,7 @@
 //! the compiler reads them, so that a file which belongs to no module shows as well.
 
 mod graph;
+mod words;
 
 pub use graph::Graph;
 

@@ -25,7 +25,7 @@ pub async fn no_order_no_decision(world: World) {
 
 pub async fn a_decision_that_changes_nothing_writes_nothing(world: World) {
     let placed = world.placed("c-1").await;
-    world.turn(LATER);
+    world.advance(LATER);
     let touched = |aggregate: &mut OrderAggregate, context: &TxContext| {
         aggregate.order.updated_at = context.now
     };
@@ -47,7 +47,7 @@ pub async fn only_what_differs_is_raised(world: World) {
         .unwrap();
     let before = world.aggregate(id).await;
     assert_eq!((before.order.version, before.order.updated_at), (2, START));
-    world.turn(LATER);
+    world.advance(LATER);
     world
         .change(id, |aggregate, _| {
             let sync = aggregate.tasks.iter_mut().find(|task| task.kind == TaskKind::SyncPayment);

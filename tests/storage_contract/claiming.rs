@@ -27,7 +27,7 @@ pub async fn the_longest_due_of_each_lane_are_taken(world: World) {
     let mut queued = Vec::new();
     for lane in [sber, None, sber, kassa, sber] {
         queued.push(world.queued(lane).await);
-        world.turn(SECOND);
+        world.advance(SECOND);
     }
     let request = claim("i-1", &[(None, 5), (sber, 2)]);
     let claimed = world.store.claim(&request).await.unwrap();
@@ -72,7 +72,7 @@ pub async fn routine_polls_are_taken_last_however_long_they_are_due(world: World
             d.tasks.push(poll.clone());
         };
         world.change(order, change).await.unwrap();
-        world.turn(SECOND);
+        world.advance(SECOND);
     }
     let take = async |name: &str, size: usize| {
         ids(&world.store.claim(&claim(name, &[(sber, size)])).await.unwrap())
@@ -88,7 +88,7 @@ pub async fn what_is_not_due_is_left_alone(world: World) {
     world.change(task.order_id, move |d, _| d.tasks[0].run_at = later).await.unwrap();
     let everything = [(None, 9), (Some(Provider::Sber), 9), (Some(Provider::OdnaKassa), 9)];
     assert_eq!(world.store.claim(&claim("i-1", &everything)).await, Ok(vec![]));
-    world.turn(SECOND);
+    world.advance(SECOND);
     assert_eq!(world.store.claim(&claim("i-1", &[])).await, Ok(vec![]));
     assert_eq!(ids(&world.store.claim(&claim("i-1", &everything)).await.unwrap()), [task.id]);
     assert_eq!(world.store.claim(&claim("i-2", &everything)).await, Ok(vec![]));
@@ -98,9 +98,9 @@ pub async fn a_lease_that_ran_out_is_taken_over_and_counted(world: World) {
     let task = world.queued(None).await;
     let (mine, theirs) = (claim("i-1", &[(None, 1)]), claim("i-2", &[(None, 1)]));
     world.store.claim(&mine).await.unwrap();
-    world.turn(MINUTE - Duration::from_micros(1));
+    world.advance(MINUTE - Duration::from_micros(1));
     assert_eq!(world.store.claim(&theirs).await, Ok(vec![]));
-    world.turn(Duration::from_micros(1));
+    world.advance(Duration::from_micros(1));
     assert_eq!(ids(&world.store.claim(&theirs).await.unwrap()), [task.id]);
     let task = stored(&world, task.id).await;
     assert_eq!((task.lost_leases, task.version), (1, 3));
@@ -131,7 +131,7 @@ pub async fn leases_are_handed_back_due_and_free_of_charge(world: World) {
     let (mine, theirs) = (world.queued(None).await, world.queued(Some(Provider::Sber)).await);
     world.store.claim(&claim("i-1", &[(None, 1)])).await.unwrap();
     world.store.claim(&claim("i-2", &[(Some(Provider::Sber), 1)])).await.unwrap();
-    world.turn(SECOND);
+    world.advance(SECOND);
     assert_eq!(world.store.release_leases(&InstanceId::new("i-1")).await, Ok(1));
     let expected =
         Task { run_at: world.now(), version: 3, updated_at: world.now(), ..mine.clone() };

@@ -155,7 +155,7 @@ pub async fn callbacks_are_found_by_the_numbers_of_their_order(world: World) {
     let told = |event: &str| InboxEntry { number: number.clone(), ..callback(Some(event)) };
     for entry in [told("e-1"), callback(Some("e-2")), told("e-3")] {
         world.store.keep_unknown_callback(entry).await.unwrap();
-        world.turn(Duration::from_secs(1));
+        world.advance(Duration::from_secs(1));
     }
     let found = world.store.callbacks(id, 9).await.unwrap();
     let entries: Vec<_> = found.iter().map(|record| record.entry.clone()).collect();
@@ -167,7 +167,7 @@ pub async fn callbacks_are_found_by_the_numbers_of_their_order(world: World) {
 
 pub async fn the_time_is_the_databases(world: World) {
     assert_eq!(world.store.now().await, Ok(world.now()));
-    world.turn(DAY);
+    world.advance(DAY);
     assert_eq!(world.store.now().await, Ok(world.now()));
 }
 
@@ -200,14 +200,14 @@ pub async fn the_newest_word_about_the_mode_is_in_force_for_its_time(world: Worl
     let said = |mode, ttl| ModeChange { mode, ttl, reason: "a restore".into(), by: "anna".into() };
     assert_eq!(world.store.service_mode().await, Ok(ServiceMode::default()));
     world.store.change_service_mode(&said(Mode::ReadOnly, None)).await.unwrap();
-    world.turn(DAY);
+    world.advance(DAY);
     let now = world.now();
     let answer = world.store.change_service_mode(&said(Mode::ReadOnly, Some(DAY))).await.unwrap();
     let in_force = world.store.service_mode().await.unwrap();
     assert_eq!((answer, in_force.mode), (in_force.clone(), Mode::ReadOnly));
     assert_eq!((in_force.since, in_force.until), (Some(now), Some(now + DAY)));
     assert_eq!((&*in_force.reason, &*in_force.by), ("a restore", "anna"));
-    world.turn(DAY);
+    world.advance(DAY);
     assert_eq!(world.store.service_mode().await, Ok(ServiceMode::default()));
     world.store.change_service_mode(&said(Mode::Normal, None)).await.unwrap();
     assert_eq!(world.store.service_mode().await.unwrap().mode, Mode::Normal);
@@ -257,13 +257,13 @@ pub async fn what_is_older_than_it_is_kept_goes(world: World) {
     }
     let refused = KeptOutcome::Refused(Refusal::RefundExceeds);
     world.store.keep(refund_request("old"), refused.clone()).await.unwrap();
-    world.turn(DAY);
+    world.advance(DAY);
     let young = world.queued(None).await;
     world.change(young.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
     world.store.keep(refund_request("young"), refused).await.unwrap();
     let day = kept_for(DAY);
     assert_eq!(world.store.prune(&day).await, Ok(0), "not older than a day");
-    world.turn(Duration::from_micros(1));
+    world.advance(Duration::from_micros(1));
     assert_eq!(world.store.prune(&day).await, Ok(2));
     assert_eq!(world.store.prune(&day).await, Ok(0));
     assert_eq!(world.store.find(&refund_request("old").key).await, Ok(None));
@@ -287,9 +287,9 @@ pub async fn each_is_kept_for_its_own_time(world: World) {
     let writes = SideWrites { audit: Some(deed(false)), ..SideWrites::default() };
     cancel(&world, task.order_id, writes).await.unwrap();
     world.store.keep_unknown_callback(callback(None)).await.unwrap();
-    world.turn(DAY);
+    world.advance(DAY);
     world.store.keep_unknown_callback(callback(None)).await.unwrap();
-    world.turn(Duration::from_micros(1));
+    world.advance(Duration::from_micros(1));
     let week = kept_for(7 * DAY);
     let gone = async |retention: Retention| world.store.prune(&retention).await.unwrap();
     assert_eq!(gone(week).await, 0);
@@ -301,18 +301,18 @@ pub async fn each_is_kept_for_its_own_time(world: World) {
     assert_eq!(gone(Retention { tasks: DAY, ..week }).await, 0, "it waits for a person");
     let writes = SideWrites { audit: Some(deed(true)), ..SideWrites::default() };
     cancel(&world, task.order_id, writes).await.unwrap();
-    world.turn(2 * DAY);
+    world.advance(2 * DAY);
     assert_eq!(gone(Retention { tasks: DAY, ..week }).await, 1, "a person has closed it");
 }
 
 pub async fn a_buyer_is_forgotten_and_the_order_is_not(world: World) {
     let old = world.store.place(named("shop", "A-1")).await.unwrap();
-    world.turn(DAY);
+    world.advance(DAY);
     let young = world.store.place(named("shop", "A-2")).await.unwrap();
     let gone = async |retention: Retention| world.store.prune(&retention).await.unwrap();
     let day = Retention { buyers: DAY, ..kept_for(7 * DAY) };
     assert_eq!(gone(day).await, 0, "a day, and not a moment less");
-    world.turn(Duration::from_micros(1));
+    world.advance(Duration::from_micros(1));
     assert_eq!((gone(day).await, gone(day).await), (1, 0));
     let details = OrderDetails { buyer: None, ..old.details.clone() };
     assert_eq!(world.aggregate(old.id).await.order, Order { details, ..old.clone() });

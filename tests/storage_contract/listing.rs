@@ -27,7 +27,7 @@ pub async fn orders_are_listed_newest_first_page_by_page(world: World) {
         placed.push(world.placed("c-1").await);
         // Some share their moment.
         if place % 3 == 0 {
-            world.turn(SECOND);
+            world.advance(SECOND);
         }
     }
     placed.sort_by_key(|order| std::cmp::Reverse((order.created_at, order.id)));
@@ -49,9 +49,9 @@ pub async fn orders_are_listed_newest_first_page_by_page(world: World) {
 
 pub async fn orders_are_listed_by_customer_and_status(world: World) {
     let mine = world.placed("c-1").await.id;
-    world.turn(SECOND);
+    world.advance(SECOND);
     let theirs = world.placed("c-2").await.id;
-    world.turn(SECOND);
+    world.advance(SECOND);
     let paid = world.placed("c-1").await.id;
     world
         .change(paid, move |aggregate, _| {
@@ -80,11 +80,11 @@ pub async fn orders_are_listed_by_customer_and_status(world: World) {
 
 pub async fn orders_are_listed_by_time_by_id_and_in_another_order(world: World) {
     let first = world.placed("c-1").await.id;
-    world.turn(SECOND);
+    world.advance(SECOND);
     let second = world.placed("c-1").await.id;
-    world.turn(SECOND);
+    world.advance(SECOND);
     let third = world.placed("c-1").await.id;
-    world.turn(SECOND);
+    world.advance(SECOND);
     world.change(first, |d, _| d.order.status = OrderStatus::Cancelled).await.unwrap();
     let all = || OrderQuery { limit: 9, ..OrderQuery::default() };
     let (from, to) = (START + SECOND, START + SECOND * 2);
@@ -135,7 +135,7 @@ pub async fn tasks_are_listed_by_state_page_by_page(world: World) {
     let mut queued = Vec::new();
     for _ in 0..4 {
         queued.insert(0, world.queued(None).await);
-        world.turn(SECOND);
+        world.advance(SECOND);
     }
     let failed = queued.remove(1);
     world.change(failed.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
@@ -170,7 +170,7 @@ pub async fn stats_count_what_is_unfinished_and_what_waits_for_a_person(world: W
     let (held, running) = (world.queued(None).await, world.queued(Some(Provider::Sber)).await);
     world.store.claim(&claim("i-1", &[(Some(Provider::Sber), 1)])).await.unwrap();
     world.change(failed.order_id, |d, _| d.tasks[0].state = TaskState::Failed).await.unwrap();
-    world.turn(SECOND);
+    world.advance(SECOND);
     world.change(review.order_id, |d, _| d.tasks[0].state = TaskState::Review).await.unwrap();
     world
         .change(held.order_id, |d, _| {
@@ -179,7 +179,7 @@ pub async fn stats_count_what_is_unfinished_and_what_waits_for_a_person(world: W
         })
         .await
         .unwrap();
-    world.turn(SECOND);
+    world.advance(SECOND);
     let stat = |state, count, oldest_due, for_operator| TaskStat {
         kind: TaskKind::RegisterPayment,
         state,

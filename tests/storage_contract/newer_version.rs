@@ -22,7 +22,7 @@ async fn at_sber(world: &World) -> OrderId {
         aggregate.tasks.push(due.clone());
     };
     world.change(id, arm).await.unwrap();
-    world.turn(Duration::from_secs(1));
+    world.advance(Duration::from_secs(1));
     id
 }
 
@@ -65,7 +65,7 @@ async fn an_unknown_payment_system_is_told_of_and_left_alone(world: World) {
     for _ in 0..2 {
         let claimed = world.store.claim(&claim("i-1", &[(None, 5)])).await.unwrap();
         assert!(claimed.iter().all(|claim| claim.order_id == ours), "{claimed:?}");
-        world.turn(Duration::from_secs(3_600));
+        world.advance(Duration::from_secs(3_600));
     }
 
     moved(&world, number.as_str(), "not-yet", "sber").await;

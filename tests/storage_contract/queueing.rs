@@ -91,7 +91,7 @@ pub async fn the_length_of_the_queue_is_true_after_anything(world: World) {
             0 => drop(world.store.claim(&claim("i", &[(None, 3)])).await.unwrap()),
             1 => drop(world.store.release_leases(&InstanceId::new("i")).await.unwrap()),
             2 => {
-                world.turn(Duration::from_secs(60));
+                world.advance(Duration::from_secs(60));
                 world.store.prune(&kept_for(Duration::from_secs(300))).await.unwrap();
             }
             _ => move_task(&world, order, reason.flatten()).await,

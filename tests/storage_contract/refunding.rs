@@ -60,7 +60,7 @@ pub async fn a_refund_moves_on_and_its_neighbours_stay_as_they_are(world: World)
     let (moves, stays) = (full(id), refund(id, TaskId::new(1)));
     let new = [moves.clone(), stays.clone()];
     world.change(id, move |d, _| d.refunds.extend(new.clone())).await.unwrap();
-    world.turn(LATER);
+    world.advance(LATER);
     let key = moves.key.clone();
     world
         .change(id, move |aggregate, _| {
@@ -115,7 +115,7 @@ pub async fn a_refund_outlives_its_task(world: World) {
         .await
         .unwrap();
     world.change(id, |d, _| d.tasks[0].state = TaskState::Succeeded).await.unwrap();
-    world.turn(LATER);
+    world.advance(LATER);
     assert_eq!(world.store.prune(&kept_for(Duration::ZERO)).await, Ok(1));
     assert_eq!(world.aggregate(id).await.refunds, [kept]);
 }

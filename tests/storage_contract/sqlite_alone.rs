@@ -186,7 +186,7 @@ async fn readiness_proves_that_a_write_lasts() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_never_tells_an_earlier_time_than_the_file_holds() {
     let world = World::sqlite().await;
-    world.turn(Duration::from_secs(100 * 365 * 86_400));
+    world.advance(Duration::from_secs(100 * 365 * 86_400));
     let late = world.placed("c-1").await;
     let restarted = plain(&world.url).await.unwrap();
     let next = restarted.place(order("c-1")).await.unwrap();

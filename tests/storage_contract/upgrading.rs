@@ -239,7 +239,7 @@ async fn goes_on(store: Arc<dyn Store>) {
         assert_eq!(found, expected, "{} {}", plan.state, plan.registration);
     }
     assert_eq!(refunds(&*store, PRUNED).await, Vec::from_iter(unexplained(500)));
-    later_news(&*store).await;
+    later_callback(&*store).await;
     kept_replies(&*store).await;
     let due = store.claim(&claim("i-2", &[(None, 99)])).await.unwrap();
     let unfinished = ["queued", "running"];
@@ -266,7 +266,7 @@ async fn kept_replies(store: &dyn IdempotencyStore) {
 }
 
 /// What an earlier version knew of it in other words.
-async fn later_news(store: &dyn OrderRepository) {
+async fn later_callback(store: &dyn OrderRepository) {
     let live = registration_of(store, 3).await;
     assert_eq!((live.given_up_at, live.sync_requested_at), (Some(START), Some(START)));
     let paid = registration_of(store, 4).await;

@@ -121,7 +121,7 @@ impl World {
         self.clock.now()
     }
 
-    pub fn turn(&self, by: Duration) {
+    pub fn advance(&self, by: Duration) {
         let micros = i64::try_from(by.as_micros()).unwrap();
         self.clock.0.fetch_add(micros, Ordering::SeqCst);
     }

@@ -3,7 +3,7 @@
 
 use crate::adapters::observe::adapter_events::Untold;
 use crate::adapters::observe::systems::{Probed, SystemHealth};
-use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::outbound::http_client::{self, BuildError, HttpConfig, PartnerClient, Url};
 use crate::core::domain::unavailable::System;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +28,7 @@ pub struct HealthProbe(Arc<Probe>);
 #[derive(Debug)]
 struct Probe {
     config: ProbeConfig,
-    client: Client,
+    client: PartnerClient,
     seen: Mutex<Seen>,
 }
 

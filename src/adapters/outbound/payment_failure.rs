@@ -2,7 +2,7 @@
 //! span hearing of it on the way.
 
 use crate::adapters::outbound::alarm::ConfigAlarm;
-use crate::adapters::resilience::outcome::Failed;
+use crate::adapters::resilience::verdict::Failed;
 use crate::core::domain::provider::Provider;
 use crate::core::domain::unavailable::{NotExecuted, PaymentSystemUnavailableError};
 use crate::core::ports::payment::{Concern, PaymentError, Rejection};

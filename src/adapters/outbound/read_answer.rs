@@ -1,7 +1,7 @@
 //! What the answers of those systems mean that are only read from: by status alone, and the same for all
 //! of them. What is missing behind the others, and what the span says of it.
 
-use crate::adapters::resilience::outcome::Failed;
+use crate::adapters::resilience::verdict::Failed;
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};
 use http::StatusCode;
 use std::time::Duration;

@@ -71,7 +71,7 @@ impl ManualClock {
     }
 
     /// What a broken hypervisor does to a monotonic clock.
-    pub fn turn_back(&self, by: Duration) {
+    pub fn set_back(&self, by: Duration) {
         let now = self.0.load(Ordering::Acquire);
         self.0.store(now.saturating_sub(nanos(by)), Ordering::Release);
     }

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! # use order_service::adapters::resilience::{breaker::Breaker, deadline::CallTimeout};
-//! # use order_service::adapters::resilience::{outcome::Failed, semaphore::Semaphore};
+//! # use order_service::adapters::resilience::{verdict::Failed, semaphore::Semaphore};
 //! # use order_service::core::ports::deadline::Deadline;
 //! # struct Adapter { breaker: Breaker, semaphore: Semaphore, call_timeout: CallTimeout }
 //! # #[derive(Debug)] struct Declined;
@@ -36,7 +36,7 @@ pub mod retry;
 
 pub mod guards;
 
-pub mod outcome;
+pub mod verdict;
 pub mod wrong_answers;
 
 pub mod clock;

@@ -3,8 +3,8 @@
 //! permit is held while it sleeps. Writes are never tried again here.
 
 use super::observer::{Observer, RetryOutcome, tell};
-use super::outcome::Failed;
 use super::settings::{InvalidSetting, RetryConfig};
+use super::verdict::Failed;
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, System, Unknown};
 use crate::core::ports::deadline::Deadline;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -9,7 +9,7 @@ pub mod money_hold;
 pub(super) mod narrate;
 pub mod run;
 mod runner;
-pub mod task_watch;
+pub mod task_waiters;
 pub mod waiting_client;
 
 use crate::core::domain::ids::{LeaseToken, TaskId};
@@ -26,7 +26,7 @@ use crate::core::ports::task_queue::{ClaimRequest, Claimed, TaskQueue};
 use gateway::PaymentGateway;
 use std::sync::Arc;
 use std::time::Duration;
-use task_watch::TaskWatch;
+use task_waiters::TaskWaiters;
 use tokio_util::task::TaskTracker;
 
 /// With less time left than this a call is not begun.
@@ -51,7 +51,7 @@ pub struct Engine {
     /// Who counts.
     pub events: Arc<dyn Events>,
     /// Who waits for which task.
-    pub watch: Arc<TaskWatch>,
+    pub watch: Arc<TaskWaiters>,
     /// Runs that their clients do not wait for any more; shutdown waits for them.
     pub runs: TaskTracker,
 }

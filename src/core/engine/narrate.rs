@@ -56,7 +56,7 @@ pub(super) fn decided(events: &dyn Events, run: &Run, decided: &Decided) {
         Next::LeaseLost => {
             events.record(&Event::TaskStep { kind: task.kind, outcome: StepOutcome::LeaseLost });
         }
-        Next::Rest => rested(events, run, decided, task),
+        Next::Rest => at_rest(events, run, decided, task),
     }
 }
 
@@ -94,7 +94,7 @@ pub(in crate::core) fn failover(
     }
 }
 
-fn rested(events: &dyn Events, run: &Run, decided: &Decided, task: &Task) {
+fn at_rest(events: &dyn Events, run: &Run, decided: &Decided, task: &Task) {
     let outcome = match (task.state, task.reason) {
         (TaskState::Queued, Some(Reason::BreakerOpen | Reason::BulkheadFull)) => {
             StepOutcome::Postponed

@@ -171,7 +171,7 @@ impl Registration {
             self.external_id.clone_from(&report.external_id);
         }
         self.contradiction = None;
-        self.note_strangeness(report.status, now);
+        self.record_strange_status(report.status, now);
         match (report.status, self.state) {
             (ReportedStatus::Pending | ReportedStatus::Held, Intent | Unknown | Live) => {
                 self.wait_for_payer(report, now);
@@ -227,7 +227,7 @@ impl Registration {
     }
 
     /// A hold that lasts is as strange as a word that we do not know.
-    fn note_strangeness(&mut self, status: ReportedStatus, now: Timestamp) {
+    fn record_strange_status(&mut self, status: ReportedStatus, now: Timestamp) {
         match status {
             ReportedStatus::Strange | ReportedStatus::Held => {
                 self.strange_since.get_or_insert(now);

@@ -22,9 +22,9 @@ mod decide;
 pub mod decision;
 pub mod effect;
 mod evolve;
-pub mod news;
 pub mod operator;
 mod sending;
+pub mod sync_request;
 
 pub use aggregate::OrderAggregate;
 

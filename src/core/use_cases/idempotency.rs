@@ -31,7 +31,7 @@ pub enum IdempotencyError {
 
 /// How a request with a key begins.
 #[derive(Debug)]
-pub enum Begun {
+pub enum KeyUse {
     /// It is the first: to be served while this is held.
     First(InFlight),
     Repeat(KeptOutcome),
@@ -61,10 +61,10 @@ impl Idempotency {
 
     /// # Errors
     /// The key stands for another request (which weighs more), or this one is under way.
-    pub async fn begin(&self, request: &IdempotentRequest) -> Result<Begun, IdempotencyError> {
+    pub async fn begin(&self, request: &IdempotentRequest) -> Result<KeyUse, IdempotencyError> {
         let in_flight = self.enter(request)?;
         let known = self.look(request).await?;
-        Ok(known.map_or(Begun::First(in_flight), Begun::Repeat))
+        Ok(known.map_or(KeyUse::First(in_flight), KeyUse::Repeat))
     }
 
     /// The outcome that the key stands for by now.
@@ -184,7 +184,7 @@ mod tests {
     async fn a_key_under_way_refuses_its_repeat_and_names_another_request_first() {
         let idempotency = Idempotency::new(Arc::new(Sieve), Arc::new(Unheard));
         let first = idempotency.begin(&request("k", [1; 32])).await.unwrap();
-        assert!(matches!(first, Begun::First(_)));
+        assert!(matches!(first, KeyUse::First(_)));
         for (fingerprint, error) in
             [([1; 32], IdempotencyError::InProgress), ([2; 32], IdempotencyError::KeyReused)]
         {

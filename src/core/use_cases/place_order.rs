@@ -13,7 +13,7 @@ use crate::core::ports::events::{Event, Events};
 use crate::core::ports::idempotency::{IdempotentRequest, KeptOutcome, Refusal};
 use crate::core::ports::order_repository::{OrderRepository, Placed, Scope};
 use crate::core::ports::storage_error::StorageError;
-use crate::core::use_cases::idempotency::{Answer, Begun, Idempotency, IdempotencyError};
+use crate::core::use_cases::idempotency::{Answer, Idempotency, IdempotencyError, KeyUse};
 use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,8 +141,8 @@ impl PlaceOrder {
             return Ok(Answer::First(order));
         };
         let _in_flight = match self.idempotency.begin(&request).await? {
-            Begun::First(in_flight) => in_flight,
-            Begun::Repeat(outcome) => return self.replay(outcome).await,
+            KeyUse::First(in_flight) => in_flight,
+            KeyUse::Repeat(outcome) => return self.replay(outcome).await,
         };
         match self.place_once(new, &request).await {
             Ok(Placed::New(order)) => {

@@ -109,7 +109,7 @@ impl Totals {
 
 impl Reconcile {
     /// From the newest order of the window to the oldest; `tell` hears what is not as the database has it,
-    /// `progress` how far it is. Begun again, it finds what was taken up in its place.
+    /// `progress` how far it is. KeyUse again, it finds what was taken up in its place.
     ///
     /// # Errors
     /// The storage failed; what was told before holds.

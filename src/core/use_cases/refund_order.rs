@@ -15,7 +15,7 @@ use crate::core::ports::call::Call;
 use crate::core::ports::idempotency::{IdempotentRequest, KeptOutcome, Refusal};
 use crate::core::ports::order_repository::{LoadOptions, Scope, SideWrites};
 use crate::core::ports::storage_error::StorageError;
-use crate::core::use_cases::idempotency::{Answer, Begun, Idempotency, IdempotencyError};
+use crate::core::use_cases::idempotency::{Answer, Idempotency, IdempotencyError, KeyUse};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,8 +93,8 @@ impl RefundOrder {
         let idempotent = request.idempotency.clone();
         let scope = request.scope.clone();
         let _in_flight = match self.idempotency.begin(&idempotent).await? {
-            Begun::First(in_flight) => in_flight,
-            Begun::Repeat(outcome) => return self.replay(outcome, &scope).await,
+            KeyUse::First(in_flight) => in_flight,
+            KeyUse::Repeat(outcome) => return self.replay(outcome, &scope).await,
         };
         let answer = self.refund(request).await;
         match &answer {

@@ -212,7 +212,7 @@ impl Callbacks {
             let status = self.try_once(&message, policy.bad_signature).await;
             let delivered = status.is_some_and(|status| message.form.is_delivered_by(status));
             let wait = waits.next().filter(|_| !delivered);
-            self.note(seq, |record| {
+            self.amend(seq, |record| {
                 record.tries += 1;
                 record.last_status = status.map(|status| status.as_u16());
                 record.delivered = delivered;
@@ -265,12 +265,12 @@ impl Callbacks {
         if nobody { None } else { Some((seq, inner.era.clone())) }
     }
 
-    fn note(&self, seq: u64, note: impl FnOnce(&mut CallbackRecord)) {
+    fn amend(&self, seq: u64, change: impl FnOnce(&mut CallbackRecord)) {
         let mut inner = locked(&self.inner);
         let Some(first) = inner.book.front().map(|record| record.seq) else { return };
-        let place = seq.checked_sub(first).and_then(|place| usize::try_from(place).ok());
-        if let Some(record) = place.and_then(|place| inner.book.get_mut(place)) {
-            note(record);
+        let index = seq.checked_sub(first).and_then(|index| usize::try_from(index).ok());
+        if let Some(record) = index.and_then(|index| inner.book.get_mut(index)) {
+            change(record);
         }
     }
 }

@@ -69,12 +69,12 @@ fn problem(status: StatusCode, error: &str) -> Refused {
 async fn overview(State(world): Shared) -> Json<Value> {
     let mut overview = json!({"clock": world.clock_view(), "partners": {}});
     for partner in PartnerName::ALL {
-        let door = world.door(partner);
+        let frontend = world.frontend(partner);
         overview["partners"][partner.as_str()] = json!({
-            "address": door.gate.address(),
-            "mode": door.faults.mode(),
-            "faults": door.faults.list().len(),
-            "calls": door.calls.totals(),
+            "address": frontend.control.address(),
+            "mode": frontend.faults.mode(),
+            "faults": frontend.faults.list().len(),
+            "calls": frontend.calls.totals(),
         });
     }
     Json(overview)
@@ -138,7 +138,7 @@ async fn calls(
     Path(partner): Path<PartnerName>,
     Query(query): Query<CallsQuery>,
 ) -> Response {
-    let calls = world.door(partner).calls.recent(query.limit.unwrap_or(1000), |call| {
+    let calls = world.frontend(partner).calls.recent(query.limit.unwrap_or(1000), |call| {
         query.operation.as_deref().is_none_or(|operation| operation == call.operation)
             && query.number.as_deref().is_none_or(|number| call.number.as_deref() == Some(number))
     });
@@ -146,7 +146,7 @@ async fn calls(
 }
 
 async fn show_mode(State(world): Shared, Path(partner): Path<PartnerName>) -> Json<Mode> {
-    Json(world.door(partner).faults.mode())
+    Json(world.frontend(partner).faults.mode())
 }
 
 async fn set_mode(
@@ -154,13 +154,13 @@ async fn set_mode(
     Path(partner): Path<PartnerName>,
     Body(mode): Body<Mode>,
 ) -> Json<Mode> {
-    let door = world.door(partner);
-    door.set_mode(mode).await;
-    Json(door.faults.mode())
+    let frontend = world.frontend(partner);
+    frontend.set_mode(mode).await;
+    Json(frontend.faults.mode())
 }
 
 async fn list_faults(State(world): Shared, Path(partner): Path<PartnerName>) -> Json<Value> {
-    Json(json!({"items": world.door(partner).faults.list()}))
+    Json(json!({"items": world.frontend(partner).faults.list()}))
 }
 
 async fn add_fault(
@@ -168,12 +168,12 @@ async fn add_fault(
     Path(partner): Path<PartnerName>,
     Body(fault): Body<Fault>,
 ) -> Response {
-    let id = world.door(partner).faults.add(fault);
+    let id = world.frontend(partner).faults.add(fault);
     (StatusCode::CREATED, Json(json!({"id": id}))).into_response()
 }
 
 async fn clear_faults(State(world): Shared, Path(partner): Path<PartnerName>) -> StatusCode {
-    world.door(partner).faults.clear();
+    world.frontend(partner).faults.clear();
     StatusCode::NO_CONTENT
 }
 
@@ -181,7 +181,7 @@ async fn remove_fault(
     State(world): Shared,
     Path((partner, id)): Path<(PartnerName, u64)>,
 ) -> Response {
-    match world.door(partner).faults.remove(id) {
+    match world.frontend(partner).faults.remove(id) {
         true => StatusCode::NO_CONTENT.into_response(),
         false => problem(StatusCode::NOT_FOUND, "no such fault").into_response(),
     }

@@ -85,7 +85,7 @@ async fn register_foreign(
             expires_at_ms: now_ms + FOREIGN_LIFE_MS,
             effects: Default::default(),
         };
-        ledger.commit_foreign(asked, now_ms).map(|place| ledger.order(place).view())
+        ledger.commit_foreign(asked, now_ms).map(|index| ledger.order(index).view())
     });
     match registered {
         Ok(order) => Ok((StatusCode::CREATED, Json(order)).into_response()),

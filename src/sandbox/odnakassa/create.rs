@@ -11,7 +11,7 @@ use super::keys::Reserved;
 use super::object::{self, Problem};
 use crate::sandbox::fault::{OrderEffects, Then};
 use crate::sandbox::order::{NewOrder, Protocol};
-use crate::sandbox::reply::Reply;
+use crate::sandbox::reply::SimulatedReply;
 
 pub const PROTOCOL: Protocol = Protocol("odnakassa");
 
@@ -49,20 +49,20 @@ pub fn decide(
     reserved: Reserved,
     then: &Then,
     request_id: &str,
-) -> Reply {
+) -> SimulatedReply {
     let base = &kassa.public_url;
     let in_use = match reserved {
-        Reserved::Replay(place) => {
-            return kassa.bank.work(|ledger, _| object::replayed(ledger.order(place), base)).0;
+        Reserved::Replay(index) => {
+            return kassa.bank.work(|ledger, _| object::replayed(ledger.order(index), base)).0;
         }
         Reserved::Fresh(in_use) => in_use,
     };
     let (reply, receipts) = kassa.bank.work(|ledger, now_ms| {
         let new = asked.into_order(&then.order, now_ms, kassa.bank.ahead_ms())?;
         match ledger.commit(new, now_ms) {
-            Ok(place) => {
-                in_use.settle(ledger, place);
-                Ok(object::created(ledger.order(place), base))
+            Ok(index) => {
+                in_use.settle(ledger, index);
+                Ok(object::created(ledger.order(index), base))
             }
             Err(taken) => {
                 let conflict = "a payment for this order_id exists under another key";

@@ -21,15 +21,15 @@ use uuid::Uuid;
 
 use self::create::is_name;
 use self::object::Problem;
-use self::operations::Change;
+use self::operations::PaymentChange;
 use super::bank::Bank;
 use super::callbacks::Message;
-use super::door::Caller;
 use super::fault::{Answer, Then};
+use super::frontend::Caller;
 use super::modes::Mode;
 use super::order::{Order, Protocol};
 use super::partners::{Credential, Operations, PaymentPartner, PaymentSystem};
-use super::reply::Reply;
+use super::reply::SimulatedReply;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -125,15 +125,16 @@ async fn create_payment(
         .authenticate(&headers)
         .and_then(|()| idempotency_key(&headers))
         .and_then(|key| create::arrive(&kassa, key, &body));
-    let door = Arc::clone(&kassa.bank.door);
-    door.pass(caller, "create", number.as_deref(), move |then| {
-        let reply = match arrived {
-            Ok((asked, reserved)) => create::decide(&kassa, asked, reserved, then, &request_id),
-            Err(problem) => problem.reply(&request_id),
-        };
-        reply.with_header(REQUEST_ID, &request_id)
-    })
-    .await
+    let frontend = Arc::clone(&kassa.bank.frontend);
+    frontend
+        .pass(caller, "create", number.as_deref(), move |then| {
+            let reply = match arrived {
+                Ok((asked, reserved)) => create::decide(&kassa, asked, reserved, then, &request_id),
+                Err(problem) => problem.reply(&request_id),
+            };
+            reply.with_header(REQUEST_ID, &request_id)
+        })
+        .await
 }
 
 async fn list_payments(
@@ -167,7 +168,7 @@ async fn change_payment(
     Path((payment_id, change)): Path<(String, String)>,
     body: Bytes,
 ) -> Response {
-    let door = Arc::clone(&kassa.bank.door);
+    let frontend = Arc::clone(&kassa.bank.frontend);
     let operation = match change.as_str() {
         "capture" => "capture",
         "cancel" => "cancel",
@@ -178,24 +179,25 @@ async fn change_payment(
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let arrived = kassa.authenticate(&headers).and_then(|()| {
         let key = idempotency_key(&headers)?;
-        let change = Change::parse(operation, &body)?;
+        let change = PaymentChange::parse(operation, &body)?;
         let reserved = kassa.reserve(key, format!("{payment_id} {change:?}"))?;
         Ok((change, reserved))
     });
     let number = kassa.number_of(&payment_id);
-    door.pass(caller, operation, number.as_deref(), move |_| {
-        let reply = match arrived {
-            Ok((change, reserved)) => kassa.change(&payment_id, &change, reserved, &request_id),
-            Err(problem) => problem.reply(&request_id),
-        };
-        reply.with_header(REQUEST_ID, &request_id)
-    })
-    .await
+    frontend
+        .pass(caller, operation, number.as_deref(), move |_| {
+            let reply = match arrived {
+                Ok((change, reserved)) => kassa.change(&payment_id, &change, reserved, &request_id),
+                Err(problem) => problem.reply(&request_id),
+            };
+            reply.with_header(REQUEST_ID, &request_id)
+        })
+        .await
 }
 
 async fn health(State(kassa): State<Arc<OdnaKassa>>, caller: Caller) -> Response {
-    let healthy = |_: &Then| Reply::json(StatusCode::OK, json!({"status": "ok"}), "ok");
-    kassa.bank.door.pass(caller, "health", None, healthy).await
+    let healthy = |_: &Then| SimulatedReply::json(StatusCode::OK, json!({"status": "ok"}), "ok");
+    kassa.bank.frontend.pass(caller, "health", None, healthy).await
 }
 
 async fn no_such_path(
@@ -205,7 +207,7 @@ async fn no_such_path(
 ) -> Response {
     let request_id = request_id(&headers);
     let problem = Problem::new(StatusCode::NOT_FOUND, "not_found", "no such path");
-    kassa.bank.door.pass(caller, "unknown", None, move |_| problem.reply(&request_id)).await
+    kassa.bank.frontend.pass(caller, "unknown", None, move |_| problem.reply(&request_id)).await
 }
 
 impl OdnaKassa {
@@ -215,19 +217,20 @@ impl OdnaKassa {
         headers: &HeaderMap,
         operation: &'static str,
         number: Option<String>,
-        read: impl FnOnce(&Self, &str) -> Reply + Send + 'static,
+        read: impl FnOnce(&Self, &str) -> SimulatedReply + Send + 'static,
     ) -> Response {
-        let door = Arc::clone(&self.bank.door);
+        let frontend = Arc::clone(&self.bank.frontend);
         let allowed = self.authenticate(headers);
         let request_id = request_id(headers);
-        door.pass(caller, operation, number.as_deref(), move |_| {
-            let reply = match allowed {
-                Ok(()) => read(&self, &request_id),
-                Err(problem) => problem.reply(&request_id),
-            };
-            reply.with_header(REQUEST_ID, &request_id)
-        })
-        .await
+        frontend
+            .pass(caller, operation, number.as_deref(), move |_| {
+                let reply = match allowed {
+                    Ok(()) => read(&self, &request_id),
+                    Err(problem) => problem.reply(&request_id),
+                };
+                reply.with_header(REQUEST_ID, &request_id)
+            })
+            .await
     }
 
     fn authenticate(&self, headers: &HeaderMap) -> Result<(), Problem> {

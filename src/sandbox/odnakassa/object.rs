@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::sandbox::clock::rfc3339;
 use crate::sandbox::order::{Order, State};
-use crate::sandbox::reply::Reply;
+use crate::sandbox::reply::SimulatedReply;
 
 /// A refusal with its HTTP status.
 #[derive(Debug, Clone)]
@@ -51,13 +51,13 @@ impl Problem {
         )
     }
 
-    pub fn reply(&self, request_id: &str) -> Reply {
+    pub fn reply(&self, request_id: &str) -> SimulatedReply {
         let mut error =
             json!({"code": self.code, "message": self.message, "request_id": request_id});
         if let Some(id) = &self.payment_id {
             error["payment_id"] = id.as_str().into();
         }
-        let reply = Reply::json(self.status, json!({"error": error}), self.code);
+        let reply = SimulatedReply::json(self.status, json!({"error": error}), self.code);
         match self.retry_after {
             Some(seconds) => reply.with_header(http::header::RETRY_AFTER, seconds),
             None => reply,
@@ -65,12 +65,12 @@ impl Problem {
     }
 }
 
-pub fn created(order: &Order, confirmation_base: &str) -> Reply {
-    Reply::json(StatusCode::CREATED, payment(order, confirmation_base), "created")
+pub fn created(order: &Order, confirmation_base: &str) -> SimulatedReply {
+    SimulatedReply::json(StatusCode::CREATED, payment(order, confirmation_base), "created")
 }
 
-pub fn replayed(order: &Order, confirmation_base: &str) -> Reply {
-    Reply::json(StatusCode::OK, payment(order, confirmation_base), "replayed")
+pub fn replayed(order: &Order, confirmation_base: &str) -> SimulatedReply {
+    SimulatedReply::json(StatusCode::OK, payment(order, confirmation_base), "replayed")
         .with_header(HeaderName::from_static("idempotent-replayed"), "true")
 }
 

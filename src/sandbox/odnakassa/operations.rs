@@ -7,19 +7,19 @@ use super::OdnaKassa;
 use super::create::is_name;
 use super::keys::Reserved;
 use super::object::{self, Problem};
-use crate::sandbox::ledger::Place;
+use crate::sandbox::ledger::OrderIndex;
 use crate::sandbox::order::{Event, Order, Refusal, State};
-use crate::sandbox::reply::Reply;
+use crate::sandbox::reply::SimulatedReply;
 
 /// What is asked of an existing payment.
 #[derive(Debug)]
-pub enum Change {
+pub enum PaymentChange {
     Capture(Option<i64>),
     Cancel,
     Refund { refund_id: String, amount: i64 },
 }
 
-impl Change {
+impl PaymentChange {
     pub fn parse(operation: &str, body: &Value) -> Result<Self, Problem> {
         let amount = match body.get("amount") {
             None | Some(Value::Null) => None,
@@ -52,18 +52,18 @@ impl Change {
 }
 
 impl OdnaKassa {
-    pub(super) fn get(&self, id: &str, request_id: &str) -> Reply {
+    pub(super) fn get(&self, id: &str, request_id: &str) -> SimulatedReply {
         let (payment, _receipts) = self.bank.work(|ledger, _| {
             let order = ledger.by_id(id).map(|at| ledger.order_mut(at))?;
             shown(order).then(|| object::payment(order, &self.public_url))
         });
         match payment {
-            Some(payment) => Reply::json(StatusCode::OK, payment, "ok"),
+            Some(payment) => SimulatedReply::json(StatusCode::OK, payment, "ok"),
             None => Problem::not_found().reply(request_id),
         }
     }
 
-    pub(super) fn list(&self, order_id: Option<&str>, request_id: &str) -> Reply {
+    pub(super) fn list(&self, order_id: Option<&str>, request_id: &str) -> SimulatedReply {
         let Some(order_id) = order_id else {
             return Problem::invalid("order_id is required").reply(request_id);
         };
@@ -72,37 +72,37 @@ impl OdnaKassa {
             shown(order).then(|| object::payment(order, &self.public_url))
         });
         let said = if found.is_some() { "ok" } else { "no items" };
-        Reply::json(StatusCode::OK, json!({"items": Vec::from_iter(found)}), said)
+        SimulatedReply::json(StatusCode::OK, json!({"items": Vec::from_iter(found)}), said)
     }
 
     pub(super) fn change(
         &self,
         id: &str,
-        change: &Change,
+        change: &PaymentChange,
         reserved: Reserved,
         request_id: &str,
-    ) -> Reply {
+    ) -> SimulatedReply {
         let base = &self.public_url;
         let in_use = match reserved {
-            Reserved::Replay(place) => {
-                return self.bank.work(|ledger, _| object::replayed(ledger.order(place), base)).0;
+            Reserved::Replay(index) => {
+                return self.bank.work(|ledger, _| object::replayed(ledger.order(index), base)).0;
             }
             Reserved::Fresh(in_use) => in_use,
         };
         let (changed, receipts) = self.bank.work(|ledger, now_ms| {
-            let place: Place = ledger.by_id(id).ok_or(Problem::not_found())?;
-            ledger.apply(place, now_ms, |order| change.act(order, now_ms)).map_err(problem)?;
-            in_use.settle(ledger, place);
-            Ok(object::payment(ledger.order(place), base))
+            let index: OrderIndex = ledger.by_id(id).ok_or(Problem::not_found())?;
+            ledger.apply(index, now_ms, |order| change.act(order, now_ms)).map_err(problem)?;
+            in_use.settle(ledger, index);
+            Ok(object::payment(ledger.order(index), base))
         });
         drop(in_use);
-        let status = if matches!(change, Change::Refund { .. }) {
+        let status = if matches!(change, PaymentChange::Refund { .. }) {
             StatusCode::CREATED
         } else {
             StatusCode::OK
         };
         match changed {
-            Ok(payment) => Reply::json(status, payment, "ok").committed(receipts),
+            Ok(payment) => SimulatedReply::json(status, payment, "ok").committed(receipts),
             Err(problem) => Problem::reply(&problem, request_id),
         }
     }

@@ -23,12 +23,12 @@ use self::params::{Generation, Params};
 use self::words::Refused;
 use super::bank::Bank;
 use super::callbacks::{Message, encoded};
-use super::door::Caller;
 use super::fault::{Answer, Then};
+use super::frontend::Caller;
 use super::modes::Mode;
 use super::order::{Order, Protocol};
 use super::partners::{Credential, Credentials, Operations, PaymentPartner, PaymentSystem};
-use super::reply::Reply;
+use super::reply::SimulatedReply;
 
 pub const SYSTEM: PaymentSystem = PaymentSystem {
     path: CLASSIC_PATH,
@@ -166,12 +166,15 @@ async fn json_generation(
 }
 
 async fn health(State(sber): State<Arc<Sber>>, caller: Caller) -> Response {
-    let healthy = |_: &Then| Reply::json(StatusCode::OK, json!({"status": "ok"}), "ok");
-    sber.bank.door.pass(caller, "health", None, healthy).await
+    let healthy = |_: &Then| SimulatedReply::json(StatusCode::OK, json!({"status": "ok"}), "ok");
+    sber.bank.frontend.pass(caller, "health", None, healthy).await
 }
 
 async fn no_such_path(State(sber): State<Arc<Sber>>, caller: Caller) -> Response {
-    sber.bank.door.pass(caller, "unknown", None, |_| Reply::empty_page(StatusCode::NOT_FOUND)).await
+    sber.bank
+        .frontend
+        .pass(caller, "unknown", None, |_| SimulatedReply::empty_page(StatusCode::NOT_FOUND))
+        .await
 }
 
 impl Sber {
@@ -182,23 +185,26 @@ impl Sber {
         method_allowed: bool,
         params: Option<Params>,
     ) -> Response {
-        let door = Arc::clone(&self.bank.door);
+        let frontend = Arc::clone(&self.bank.frontend);
         let Some((name, operation)) = OPERATIONS.iter().find(|(name, _)| *name == path) else {
-            return door
-                .pass(caller, "unknown", None, |_| Reply::empty_page(StatusCode::NOT_FOUND))
+            return frontend
+                .pass(caller, "unknown", None, |_| {
+                    SimulatedReply::empty_page(StatusCode::NOT_FOUND)
+                })
                 .await;
         };
         let number = params.as_ref().and_then(|params| self.number_of(params));
-        door.pass(caller, name, number.as_deref(), move |then| {
-            if !method_allowed {
-                return Reply::empty_page(StatusCode::METHOD_NOT_ALLOWED);
-            }
-            match params {
-                Some(params) => self.answer(*operation, &params, then),
-                None => words::refused(Generation::Json, Refused::bad("body"), "ru"),
-            }
-        })
-        .await
+        frontend
+            .pass(caller, name, number.as_deref(), move |then| {
+                if !method_allowed {
+                    return SimulatedReply::empty_page(StatusCode::METHOD_NOT_ALLOWED);
+                }
+                match params {
+                    Some(params) => self.answer(*operation, &params, then),
+                    None => words::refused(Generation::Json, Refused::bad("body"), "ru"),
+                }
+            })
+            .await
     }
 
     /// Calls that name an order by the bank's id are booked under its number.
@@ -208,7 +214,7 @@ impl Sber {
         params.text("orderNumber").map(str::to_owned).or_else(by_id)
     }
 
-    fn answer(&self, operation: Operation, params: &Params, then: &Then) -> Reply {
+    fn answer(&self, operation: Operation, params: &Params, then: &Then) -> SimulatedReply {
         if let Err(refused) = self.authenticate(params) {
             return words::refused(
                 params.generation,

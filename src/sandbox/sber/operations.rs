@@ -3,11 +3,11 @@
 use super::params::{Generation, Params};
 use super::words::{self, Refused};
 use crate::sandbox::bank::Bank;
-use crate::sandbox::ledger::{Ledger, Place};
+use crate::sandbox::ledger::{Ledger, OrderIndex};
 use crate::sandbox::order::{Event, Order, Refusal, State};
-use crate::sandbox::reply::Reply;
+use crate::sandbox::reply::SimulatedReply;
 
-pub fn status(bank: &Bank, params: &Params) -> Reply {
+pub fn status(bank: &Bank, params: &Params) -> SimulatedReply {
     let generation = params.generation;
     let language = params.text("language").unwrap_or("ru");
     let ids = (params.text("orderId"), params.text("orderNumber"));
@@ -21,8 +21,8 @@ pub fn status(bank: &Bank, params: &Params) -> Reply {
         return words::refused(generation, refusal, language);
     }
     let (reply, _receipts) = bank.work(|ledger, _| {
-        let place = find(ledger, params)?;
-        let order = ledger.order_mut(place);
+        let index = find(ledger, params)?;
+        let order = ledger.order_mut(index);
         if order.read_lag > 0 {
             order.read_lag -= 1;
             return None;
@@ -37,7 +37,7 @@ pub fn status(bank: &Bank, params: &Params) -> Reply {
     reply.unwrap_or_else(|| words::not_found(generation, language))
 }
 
-pub fn deposit(bank: &Bank, params: &Params) -> Reply {
+pub fn deposit(bank: &Bank, params: &Params) -> SimulatedReply {
     change(bank, params, true, |order, now_ms| {
         // 0 captures the whole hold; a part is at least one rouble.
         let amount = match params.whole("amount")?.ok_or(Refused::missing("amount"))? {
@@ -49,7 +49,7 @@ pub fn deposit(bank: &Bank, params: &Params) -> Reply {
     })
 }
 
-pub fn reverse(bank: &Bank, params: &Params) -> Reply {
+pub fn reverse(bank: &Bank, params: &Params) -> SimulatedReply {
     change(bank, params, false, |order, now_ms| {
         let amount = params.whole("amount")?;
         let one_stage = order.state == State::Paid && !order.asked.two_stage;
@@ -64,7 +64,7 @@ pub fn reverse(bank: &Bank, params: &Params) -> Reply {
     })
 }
 
-pub fn refund(bank: &Bank, params: &Params) -> Reply {
+pub fn refund(bank: &Bank, params: &Params) -> SimulatedReply {
     change(bank, params, true, |order, now_ms| {
         let amount = params.whole("amount")?.ok_or(Refused::missing("amount"))?;
         let json_params = match params.generation {
@@ -78,7 +78,7 @@ pub fn refund(bank: &Bank, params: &Params) -> Reply {
     })
 }
 
-pub fn decline(bank: &Bank, params: &Params) -> Reply {
+pub fn decline(bank: &Bank, params: &Params) -> SimulatedReply {
     change(bank, params, false, |order, now_ms| {
         let wrong_state = match params.generation {
             Generation::Classic => Refused::with(7),
@@ -93,17 +93,17 @@ fn change(
     params: &Params,
     code_is_a_number: bool,
     verb: impl FnOnce(&mut Order, i64) -> Result<Option<Event>, Refused>,
-) -> Reply {
+) -> SimulatedReply {
     let generation = params.generation;
     let (done, receipts) = bank.work(|ledger, now_ms| {
         if params.text("orderId").is_none() && params.text("orderNumber").is_none() {
             return Err(Refused::bad("orderId"));
         }
-        let place = find(ledger, params).ok_or(Refused::with(6))?;
+        let index = find(ledger, params).ok_or(Refused::with(6))?;
         // The ledger's own error has no codes: the verb's is carried past it.
         let mut refused = Refused::with(7);
         ledger
-            .apply(place, now_ms, |order| {
+            .apply(index, now_ms, |order| {
                 verb(order, now_ms).map_err(|refusal| {
                     refused = refusal;
                     Refusal::WrongState
@@ -120,7 +120,7 @@ fn change(
 }
 
 /// If both ids are sent, the bank's own wins.
-fn find(ledger: &Ledger, params: &Params) -> Option<Place> {
+fn find(ledger: &Ledger, params: &Params) -> Option<OrderIndex> {
     match params.text("orderId") {
         Some(id) => ledger.by_id(id),
         None => ledger.by_number(params.text("orderNumber")?),

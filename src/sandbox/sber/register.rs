@@ -9,7 +9,7 @@ use super::words::{self, Refused};
 use crate::sandbox::bank::Bank;
 use crate::sandbox::fault::OrderEffects;
 use crate::sandbox::order::NewOrder;
-use crate::sandbox::reply::Reply;
+use crate::sandbox::reply::SimulatedReply;
 
 const DEFAULT_LIFE_SECS: i64 = 1200;
 const RUBLES: &str = "643";
@@ -21,13 +21,13 @@ pub fn register(
     params: &Params,
     two_stage: bool,
     effects: &OrderEffects,
-) -> Reply {
+) -> SimulatedReply {
     let generation = params.generation;
     let language = params.text("language").unwrap_or("ru");
     let (registered, receipts) = bank.work(|ledger, now_ms| {
         let asked = draft(params, two_stage, effects, now_ms, bank.ahead_ms())?;
-        let place = ledger.commit(asked, now_ms).map_err(|_taken| Refused::with(1))?;
-        Ok(ledger.order(place).id.clone())
+        let index = ledger.commit(asked, now_ms).map_err(|_taken| Refused::with(1))?;
+        Ok(ledger.order(index).id.clone())
     });
     match registered {
         Ok(id) => words::registered(generation, &id, &format!("{public_url}/pay/sber/{id}"))

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::params::Generation;
 use crate::sandbox::order::{Order, State};
-use crate::sandbox::reply::Reply;
+use crate::sandbox::reply::SimulatedReply;
 
 const MOSCOW_MS: i64 = 3 * 60 * 60 * 1000;
 
@@ -59,22 +59,22 @@ impl Refused {
 }
 
 /// A reply in the generation's own content type.
-pub fn reply(generation: Generation, body: Value, said: impl Into<String>) -> Reply {
-    let mut reply = Reply::json(StatusCode::OK, body, said);
+pub fn reply(generation: Generation, body: Value, said: impl Into<String>) -> SimulatedReply {
+    let mut reply = SimulatedReply::json(StatusCode::OK, body, said);
     if generation == Generation::Classic {
         reply.content_type = "text/plain;charset=UTF-8";
     }
     reply
 }
 
-pub fn refused(generation: Generation, refused: Refused, language: &str) -> Reply {
+pub fn refused(generation: Generation, refused: Refused, language: &str) -> SimulatedReply {
     let body =
         json!({"errorCode": refused.code.to_string(), "errorMessage": refused.message(language)});
     reply(generation, body, format!("errorCode {}", refused.code))
 }
 
 /// A status query for what the bank does not know: recorded with two empty arrays.
-pub fn not_found(generation: Generation, language: &str) -> Reply {
+pub fn not_found(generation: Generation, language: &str) -> SimulatedReply {
     let refusal = Refused::with(6);
     let body = match generation {
         Generation::Classic => json!({
@@ -86,7 +86,7 @@ pub fn not_found(generation: Generation, language: &str) -> Reply {
     reply(generation, body, "errorCode 6")
 }
 
-pub fn registered(generation: Generation, order_id: &str, form_url: &str) -> Reply {
+pub fn registered(generation: Generation, order_id: &str, form_url: &str) -> SimulatedReply {
     let body = match generation {
         // A recorded success has no errorCode at all.
         Generation::Classic => json!({"orderId": order_id, "formUrl": form_url}),
@@ -99,14 +99,14 @@ pub fn registered(generation: Generation, order_id: &str, form_url: &str) -> Rep
 }
 
 /// The answer of deposit, reverse, refund and decline; the manual's samples differ in the code's type.
-pub fn done(generation: Generation, code_is_a_number: bool) -> Reply {
+pub fn done(generation: Generation, code_is_a_number: bool) -> SimulatedReply {
     let code =
         if code_is_a_number && generation == Generation::Classic { json!(0) } else { json!("0") };
     reply(generation, json!({"errorCode": code, "errorMessage": "Успешно"}), "ok")
 }
 
 /// `getOrderStatusExtended.do` of an order; `shown` is the status, which a fault may have changed.
-pub fn status(generation: Generation, order: &Order, shown: u8) -> Reply {
+pub fn status(generation: Generation, order: &Order, shown: u8) -> SimulatedReply {
     let state = payment_state(shown);
     let mut body = json!({
         "errorCode": "0",

@@ -23,7 +23,7 @@ pub struct Client {
 }
 
 /// A request, still to be addressed.
-struct Ask<'a> {
+struct ShopRequest<'a> {
     method: Method,
     path: &'a str,
     key: Option<&'a str>,
@@ -31,7 +31,7 @@ struct Ask<'a> {
     body: Option<&'a Value>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> ShopRequest<'a> {
     fn get(path: &'a str) -> Self {
         Self { method: Method::GET, path, key: None, prefer: None, body: None }
     }
@@ -96,7 +96,7 @@ impl Client {
 
     async fn place(&mut self, at: usize) {
         let (key, wanted) = (self.sessions[at].key.clone(), self.sessions[at].wanted.clone());
-        let ask = Ask { key: Some(&key), ..Ask::post("/v1/orders", &wanted) };
+        let ask = ShopRequest { key: Some(&key), ..ShopRequest::post("/v1/orders", &wanted) };
         for reply in self.ask_once_or_twice(ask).await {
             self.sessions[at].record_placed(&self.harness, &reply);
         }
@@ -106,7 +106,10 @@ impl Client {
         let Some(path) = self.sessions[at].path("/confirm") else { return };
         let prefer = (self.rng.u8(..8) == 0).then_some("respond-async");
         let nothing = json!({});
-        for reply in self.ask_once_or_twice(Ask { prefer, ..Ask::post(&path, &nothing) }).await {
+        for reply in self
+            .ask_once_or_twice(ShopRequest { prefer, ..ShopRequest::post(&path, &nothing) })
+            .await
+        {
             if let Some(form) = self.sessions[at].record_confirmed(&reply) {
                 self.harness.forms.lock().unwrap().push(form);
             }
@@ -115,7 +118,7 @@ impl Client {
 
     async fn cancel(&mut self, at: usize) {
         let Some(path) = self.sessions[at].path("/cancel") else { return };
-        for reply in self.ask_once_or_twice(Ask::post(&path, &json!({}))).await {
+        for reply in self.ask_once_or_twice(ShopRequest::post(&path, &json!({}))).await {
             self.sessions[at].record_task(&reply);
         }
     }
@@ -136,8 +139,9 @@ impl Client {
         let Some(path) = self.sessions[at].path("/refund") else { return };
         let refund = &self.sessions[at].refunds[last];
         let (key, body) = (refund.key.clone(), refund.body());
-        for reply in
-            self.ask_once_or_twice(Ask { key: Some(&key), ..Ask::post(&path, &body) }).await
+        for reply in self
+            .ask_once_or_twice(ShopRequest { key: Some(&key), ..ShopRequest::post(&path, &body) })
+            .await
         {
             self.sessions[at].record_refunded(&self.harness, last, &reply);
         }
@@ -149,20 +153,20 @@ impl Client {
             return;
         };
         let path = format!("/v1/tasks/{task}?wait=1s");
-        if let Some(reply) = self.ask(&Ask::get(&path)).await {
+        if let Some(reply) = self.ask(&ShopRequest::get(&path)).await {
             self.sessions[at].record_polled(&self.harness, task, &reply);
         }
     }
 
     async fn show(&mut self, at: usize) -> Option<Value> {
         let path = self.sessions[at].path("")?;
-        let reply = self.ask(&Ask::get(&path)).await?;
+        let reply = self.ask(&ShopRequest::get(&path)).await?;
         self.sessions[at].record_shown(&self.harness, &reply);
         Some(reply.body)
     }
 
     /// Sometimes two at once, perhaps at two instances.
-    async fn ask_once_or_twice(&mut self, ask: Ask<'_>) -> Vec<Reply> {
+    async fn ask_once_or_twice(&mut self, ask: ShopRequest<'_>) -> Vec<Reply> {
         if self.rng.u8(..6) > 0 {
             return self.ask(&ask).await.into_iter().collect();
         }
@@ -171,7 +175,7 @@ impl Client {
         one.into_iter().chain(other).collect()
     }
 
-    async fn ask(&mut self, ask: &Ask<'_>) -> Option<Reply> {
+    async fn ask(&mut self, ask: &ShopRequest<'_>) -> Option<Reply> {
         let how = self.try_one();
         self.send(ask, how).await
     }
@@ -184,7 +188,11 @@ impl Client {
         (api, Duration::from_millis(millis))
     }
 
-    async fn send(&self, ask: &Ask<'_>, (api, patience): (String, Duration)) -> Option<Reply> {
+    async fn send(
+        &self,
+        ask: &ShopRequest<'_>,
+        (api, patience): (String, Duration),
+    ) -> Option<Reply> {
         let mut request =
             self.harness.http.request(ask.method.clone(), format!("{api}{}", ask.path));
         if let Some(key) = ask.key {

@@ -8,7 +8,7 @@ use super::ledger::{Ledger, is_paid, life};
 use super::report::Report;
 use super::settle::{agrees, get};
 use order_service::core::domain::ids::OrderId;
-use order_service::sandbox::{CallRecord, OrderView, Outcome, PartnerName};
+use order_service::sandbox::{CallEnd, CallRecord, OrderView, PartnerName};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -127,7 +127,7 @@ fn refunds(
 /// Calls that were answered, at most so many at a time. Who has given up on a call has its permit back
 /// while the partner may still be busy with it.
 fn most_at_once(calls: &[CallRecord]) -> usize {
-    let answered = calls.iter().filter(|call| call.outcome == Outcome::Answered);
+    let answered = calls.iter().filter(|call| call.outcome == CallEnd::Answered);
     let mut steps: Vec<_> = answered
         .filter(|call| call.operation != "health")
         .filter_map(|call| Some((call.received_at_ms, call.finished_at_ms?)))

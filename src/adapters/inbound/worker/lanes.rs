@@ -57,7 +57,7 @@ impl Lanes {
     }
 
     /// All lanes, each round beginning with another one.
-    pub fn in_turn(&self) -> impl Iterator<Item = Option<Provider>> + '_ {
+    pub fn rotated(&self) -> impl Iterator<Item = Option<Provider>> + '_ {
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         (0..self.lanes.len())
             .map(move |place| self.lanes[(first + place) % self.lanes.len()].provider)
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn each_lane_is_first_in_its_turn() {
         let lanes = Lanes::new(1, vec![Provider::Sber]);
-        let firsts: Vec<_> = (0..2).filter_map(|_| lanes.in_turn().next()).collect();
+        let firsts: Vec<_> = (0..2).filter_map(|_| lanes.rotated().next()).collect();
         assert_eq!(firsts, [Some(Provider::Sber), None]);
     }
 }

@@ -63,7 +63,7 @@ impl Worker {
         let lanes = Arc::new(Lanes::new(self.workers, self.engine.gateway.providers().collect()));
         let (mut wakeups, mut look) = (0, Look::Everywhere);
         while !self.stop.is_cancelled() {
-            if self.claim_round(&lanes, look).await {
+            if self.claim_each_lane(&lanes, look).await {
                 look = Look::WhereMoreIs;
                 continue;
             }
@@ -83,8 +83,8 @@ impl Worker {
     }
 
     /// One claim for each lane that is looked at and has room. `true` when one may have more, and room for it.
-    async fn claim_round(&self, lanes: &Arc<Lanes>, look: Look) -> bool {
-        for lane in lanes.in_turn() {
+    async fn claim_each_lane(&self, lanes: &Arc<Lanes>, look: Look) -> bool {
+        for lane in lanes.rotated() {
             if look == Look::WhereMoreIs && !lanes.has_more(lane) {
                 continue;
             }

@@ -12,7 +12,7 @@ pub use cache::CacheConfig;
 use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use crate::adapters::observe::log_throttle::LogThrottle;
 use crate::adapters::outbound::alarm::ConfigAlarm;
-use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::outbound::http_client::{self, BuildError, HttpConfig, PartnerClient, Url};
 use crate::adapters::outbound::read_answer::{self, ReadRefusal};
 use crate::adapters::outbound::remote_cache::RemoteCacheConfig;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
@@ -20,10 +20,10 @@ use crate::adapters::resilience::clock::MonotonicClock;
 use crate::adapters::resilience::deadline::{CallTimeout, MARGIN};
 use crate::adapters::resilience::guards::{GuardConfig, Guards};
 use crate::adapters::resilience::observer::Observer;
-use crate::adapters::resilience::outcome::Failed;
 use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
+use crate::adapters::resilience::verdict::Failed;
 use crate::adapters::resilience::wrong_answers::WrongAnswers;
 use crate::core::domain::ids::ProductId;
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, System, Unknown};
@@ -117,7 +117,7 @@ pub struct CatalogAdapter {
 #[derive(Debug)]
 struct Source {
     base_url: Url,
-    client: Client,
+    client: PartnerClient,
     breaker: Arc<Breaker>,
     semaphore: Arc<Semaphore>,
     call_timeout: CallTimeout,

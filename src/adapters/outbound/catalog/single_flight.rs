@@ -11,17 +11,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 type Flight<T> = BoxFuture<'static, T>;
 
 /// The questions that are under way, by product.
-pub(super) struct SingleFlight<T: Clone>(Arc<Mutex<Flights<T>>>);
+pub(super) struct SingleFlight<T: Clone>(Arc<Mutex<InFlight<T>>>);
 
-struct Flights<T: Clone> {
+struct InFlight<T: Clone> {
     /// Each with its number: a later one for the same product is another.
     under_way: HashMap<ProductId, (u64, WeakShared<Flight<T>>)>,
-    begun: u64,
+    started: u64,
 }
 
 impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Mutex::new(Flights { under_way: HashMap::new(), begun: 0 })))
+        Self(Arc::new(Mutex::new(InFlight { under_way: HashMap::new(), started: 0 })))
     }
 
     /// Joins the flight for `id`, or starts one. It moves only while somebody polls it.
@@ -33,12 +33,12 @@ impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
         if let Some(flight) = flights.under_way.get(id).and_then(|(_, flight)| flight.upgrade()) {
             return flight;
         }
-        flights.begun += 1;
-        let number = flights.begun;
-        let entry = FlightEntry { flights: Arc::clone(&self.0), id: id.clone(), number };
+        flights.started += 1;
+        let number = flights.started;
+        let end = FlightEnd { flights: Arc::clone(&self.0), id: id.clone(), number };
         let work = start();
         let flight = async move {
-            let _entry = entry;
+            let _end = end;
             work.await
         };
         let flight = flight.boxed().shared();
@@ -50,13 +50,13 @@ impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
 }
 
 /// Takes a flight off the list when it ends, however it ends.
-struct FlightEntry<T: Clone> {
-    flights: Arc<Mutex<Flights<T>>>,
+struct FlightEnd<T: Clone> {
+    flights: Arc<Mutex<InFlight<T>>>,
     id: ProductId,
     number: u64,
 }
 
-impl<T: Clone> Drop for FlightEntry<T> {
+impl<T: Clone> Drop for FlightEnd<T> {
     fn drop(&mut self) {
         let mut flights = lock(&self.flights);
         // A later flight for the same product stays.
@@ -66,7 +66,7 @@ impl<T: Clone> Drop for FlightEntry<T> {
     }
 }
 
-fn lock<T: Clone>(flights: &Mutex<Flights<T>>) -> MutexGuard<'_, Flights<T>> {
+fn lock<T: Clone>(flights: &Mutex<InFlight<T>>) -> MutexGuard<'_, InFlight<T>> {
     flights.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -20,14 +20,14 @@ pub const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// A client of its own for one partner: nothing is shared with another's outage.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct PartnerClient {
     inner: reqwest::Client,
     /// For the metrics.
     server: Arc<str>,
     events: Arc<dyn AdapterEvents>,
 }
 
-impl Client {
+impl PartnerClient {
     pub(super) fn new(
         inner: reqwest::Client,
         server: &str,
@@ -52,7 +52,7 @@ impl Client {
         &self,
         request: RequestBuilder,
         trace: Option<&TraceParent>,
-    ) -> Result<Reply, Cause> {
+    ) -> Result<PartnerReply, Cause> {
         let mut request = request.build().map_err(|error| cause_of(&error))?;
         let mut exchange = Exchange::begin(self, &request);
         let name = spans::trace_parent_of(&exchange.span).unwrap_or_else(|| child_of(trace));
@@ -67,13 +67,13 @@ impl Client {
         exchange.end = Some(sent.as_ref().map(Response::status).map_err(|cause| *cause));
         let response = sent?;
         let retry_after = retry_after(response.headers(), SystemTime::now());
-        Ok(Reply { status: response.status(), retry_after, response })
+        Ok(PartnerReply { status: response.status(), retry_after, response })
     }
 }
 
 /// An exchange under way; told when it is over, also when nobody waits for it any more.
 struct Exchange<'a> {
-    client: &'a Client,
+    client: &'a PartnerClient,
     method: &'static str,
     span: Span,
     begun: Instant,
@@ -81,7 +81,7 @@ struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    fn begin(client: &'a Client, request: &Request) -> Self {
+    fn begin(client: &'a PartnerClient, request: &Request) -> Self {
         let method = if *request.method() == Method::POST { "POST" } else { "GET" };
         let resends = resends();
         let span = tracing::info_span!(
@@ -130,14 +130,14 @@ impl Drop for Exchange<'_> {
 
 /// What came back, its body not read yet.
 #[derive(Debug)]
-pub struct Reply {
+pub struct PartnerReply {
     pub status: StatusCode,
     /// How long the partner asks us to stay away.
     pub retry_after: Option<Duration>,
     response: Response,
 }
 
-impl Reply {
+impl PartnerReply {
     /// The whole body.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use exchange::{Client, MAX_BODY_BYTES, Reply};
+pub use exchange::{MAX_BODY_BYTES, PartnerClient, PartnerReply};
 pub use reqwest::Url;
 
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -102,7 +102,10 @@ pub fn base_url(text: &str) -> Result<Url, &'static str> {
 ///
 /// # Errors
 /// The CA file, or no usable TLS roots on this system.
-pub fn build(config: &HttpConfig, events: Arc<dyn AdapterEvents>) -> Result<Client, BuildError> {
+pub fn build(
+    config: &HttpConfig,
+    events: Arc<dyn AdapterEvents>,
+) -> Result<PartnerClient, BuildError> {
     let pool = config.max_concurrent.saturating_mul(5).div_ceil(4);
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("order-service/", env!("CARGO_PKG_VERSION")))
@@ -121,7 +124,7 @@ pub fn build(config: &HttpConfig, events: Arc<dyn AdapterEvents>) -> Result<Clie
         builder = builder.tls_certs_only([]);
     }
     let inner = builder.build().map_err(BuildError::Client)?;
-    Ok(Client::new(inner, config.base_url.host_str().unwrap_or_default(), events))
+    Ok(PartnerClient::new(inner, config.base_url.host_str().unwrap_or_default(), events))
 }
 
 fn certificates(path: &Path) -> Result<Vec<Certificate>, BuildError> {

@@ -9,11 +9,11 @@ use std::sync::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-fn client() -> Client {
+fn client() -> PartnerClient {
     client_heard_by(Arc::new(Untold))
 }
 
-fn client_heard_by(events: Arc<dyn AdapterEvents>) -> Client {
+fn client_heard_by(events: Arc<dyn AdapterEvents>) -> PartnerClient {
     build(&config("http://127.0.0.1"), events).unwrap()
 }
 
@@ -41,7 +41,7 @@ async fn serve_once(answer: Vec<u8>) -> (String, tokio::task::JoinHandle<String>
     (url, asked)
 }
 
-async fn get(url: &str) -> Result<Reply, Cause> {
+async fn get(url: &str) -> Result<PartnerReply, Cause> {
     client().send(client().get(url), None).await
 }
 

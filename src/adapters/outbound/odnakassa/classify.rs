@@ -2,7 +2,7 @@
 //! far as it is OdnaKassa's.
 
 use super::wire::{self, Payment, Refusal};
-use crate::adapters::resilience::outcome::Failed;
+use crate::adapters::resilience::verdict::Failed;
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};
 use crate::core::ports::payment::{
     Concern, Finding, PaymentError, RegisterOrder, Registered, Rejection, ReportedStatus,

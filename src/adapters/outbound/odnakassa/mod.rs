@@ -7,7 +7,7 @@ mod wire;
 
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::outbound::alarm::ConfigAlarm;
-use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::outbound::http_client::{self, BuildError, HttpConfig, PartnerClient, Url};
 use crate::adapters::outbound::payment_failure::conclude;
 use crate::adapters::resilience::breaker::Breaker;
 use crate::adapters::resilience::clock::MonotonicClock;
@@ -47,7 +47,7 @@ pub struct OdnaKassaAdapter {
     base_url: Url,
     api_key: SecretString,
     webhook_secrets: Vec<SecretString>,
-    client: Client,
+    client: PartnerClient,
     breaker: Arc<Breaker>,
     semaphore: Arc<Semaphore>,
     call_timeout: CallTimeout,

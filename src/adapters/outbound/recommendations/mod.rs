@@ -6,17 +6,17 @@ mod wire;
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::log_throttle::LogThrottle;
 use crate::adapters::outbound::alarm::ConfigAlarm;
-use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::outbound::http_client::{self, BuildError, HttpConfig, PartnerClient, Url};
 use crate::adapters::outbound::read_answer::{self, ReadRefusal};
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
 use crate::adapters::resilience::clock::MonotonicClock;
 use crate::adapters::resilience::deadline::CallTimeout;
 use crate::adapters::resilience::guards::{GuardConfig, Guards};
 use crate::adapters::resilience::observer::Observer;
-use crate::adapters::resilience::outcome::Failed;
 use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
 use crate::adapters::resilience::settings::{BulkheadConfig, RetryConfig, TimeoutConfig};
+use crate::adapters::resilience::verdict::Failed;
 use crate::core::domain::ids::CustomerId;
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Shed, System};
 use crate::core::ports::call::Call;
@@ -71,7 +71,7 @@ impl RecommendationsConfig {
 #[derive(Debug)]
 pub struct RecommendationsAdapter {
     base_url: Url,
-    client: Client,
+    client: PartnerClient,
     breaker: Arc<Breaker>,
     semaphore: Arc<Semaphore>,
     call_timeout: CallTimeout,
@@ -174,8 +174,9 @@ impl RecommendationsAdapter {
             .record("otel.status_code", "ERROR")
             .record("otel.status_description", read_answer::description(cause));
         if let Some(left_out) = self.log.may_log(cause) {
-            let (system, news, cause) = (System::Recommendations, news(cause), cause.as_str());
-            tracing::warn!(%system, customer_id = %customer, cause, left_out, "{news}");
+            let (system, message, cause) =
+                (System::Recommendations, message(cause), cause.as_str());
+            tracing::warn!(%system, customer_id = %customer, cause, left_out, "{message}");
         }
         RecommendationsUnavailableError(no_answer)
     }
@@ -183,7 +184,7 @@ impl RecommendationsAdapter {
 
 /// What the log says of it. Of what was never sent it is certain that an empty list is returned;
 /// whether the rest is covered up too is for the core to say.
-const fn news(cause: Cause) -> &'static str {
+const fn message(cause: Cause) -> &'static str {
     match cause {
         Cause::NotExecuted(NotExecuted::Shed(shed)) if shed.is_circuit_open() => {
             "recommendations CB open, returning empty"
@@ -207,7 +208,7 @@ mod tests {
             (Shed::BulkheadFull.into(), "recommendations semaphore full, returning empty"),
             (Unknown::TimedOut.into(), "recommendations unavailable"),
         ] {
-            assert_eq!(news(cause), said);
+            assert_eq!(message(cause), said);
         }
     }
 }

@@ -2,8 +2,8 @@
 //! as it is Sber's. Only here is it known that a 200 with code 7 is no answer.
 
 use super::Protocol;
-use super::wire::Reply;
-use crate::adapters::resilience::outcome::Failed;
+use super::wire::BankReply;
+use crate::adapters::resilience::verdict::Failed;
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};
 use crate::core::ports::payment::{
     Concern, Finding, PaymentError, PaymentRef, Registered, Rejection, ReportedStatus,
@@ -44,7 +44,7 @@ pub(super) fn exchange(
 
 /// The body of an answer that is no success by its status. The bank says no by code: without one
 /// it was a proxy that spoke, and whether before or after the bank nobody knows.
-pub(super) fn doubtful(reply: Option<Reply>) -> Result<Reply, Failure> {
+pub(super) fn doubtful(reply: Option<BankReply>) -> Result<BankReply, Failure> {
     reply.filter(|reply| reply.code().is_some_and(|code| code != 0)).ok_or_else(unreadable)
 }
 
@@ -53,7 +53,7 @@ pub(super) fn locked_out(status: StatusCode) -> bool {
     matches!(status.as_u16(), 401 | 403)
 }
 
-pub(super) fn registration(protocol: Protocol, reply: &Reply) -> Result<Registered, Failure> {
+pub(super) fn registration(protocol: Protocol, reply: &BankReply) -> Result<Registered, Failure> {
     use Concern::{Account, Order};
     let code = code_of(reply)?;
     if refuses_an_order_it_names(reply) {
@@ -75,13 +75,13 @@ pub(super) fn registration(protocol: Protocol, reply: &Reply) -> Result<Register
 }
 
 /// A no and an order in one breath: the order may be alive, so it is asked for.
-fn refuses_an_order_it_names(reply: &Reply) -> bool {
+fn refuses_an_order_it_names(reply: &BankReply) -> bool {
     reply.code().is_some_and(|code| code != 0) && reply.names_an_order()
 }
 
 /// The JSON generation's 5 also stands for "the request failed" and "access denied": before it
 /// counts as a refusal, one look at the order must tell.
-pub(super) fn needs_a_look(protocol: Protocol, reply: &Reply) -> bool {
+pub(super) fn needs_a_look(protocol: Protocol, reply: &BankReply) -> bool {
     protocol == Protocol::Json && reply.code() == Some(5) && !refuses_an_order_it_names(reply)
 }
 
@@ -100,7 +100,7 @@ pub(super) fn refusal_after(look: Result<Finding, Failure>) -> Failure {
     }
 }
 
-pub(super) fn query(protocol: Protocol, reply: &Reply) -> Result<Finding, Failure> {
+pub(super) fn query(protocol: Protocol, reply: &BankReply) -> Result<Finding, Failure> {
     match (code_of(reply)?, protocol) {
         (0, _) => reply.report().map(Finding::Found).ok_or_else(unreadable),
         (6, _) => Ok(Finding::NotFound),
@@ -112,7 +112,7 @@ pub(super) fn query(protocol: Protocol, reply: &Reply) -> Result<Finding, Failur
 }
 
 /// The answer to a cancellation or a refund.
-pub(super) fn change(protocol: Protocol, reply: &Reply) -> Result<(), Failure> {
+pub(super) fn change(protocol: Protocol, reply: &BankReply) -> Result<(), Failure> {
     match (code_of(reply)?, protocol) {
         (0, _) => Ok(()),
         (code @ 5, Protocol::Classic) => Err(refused(code, Concern::Account)),
@@ -125,7 +125,7 @@ pub(super) fn change(protocol: Protocol, reply: &Reply) -> Result<(), Failure> {
 }
 
 /// Whether it says, among other things, that the order's state forbids a decline.
-pub(super) fn may_be_held(protocol: Protocol, reply: &Reply) -> bool {
+pub(super) fn may_be_held(protocol: Protocol, reply: &BankReply) -> bool {
     match protocol {
         Protocol::Classic => reply.code() == Some(7),
         Protocol::Json => matches!(reply.code(), Some(5 | 7)),
@@ -148,7 +148,7 @@ pub(super) fn known_id(finding: Finding) -> Result<String, Failure> {
     }
 }
 
-fn code_of(reply: &Reply) -> Result<i64, Failure> {
+fn code_of(reply: &BankReply) -> Result<i64, Failure> {
     reply.code().ok_or_else(unreadable)
 }
 

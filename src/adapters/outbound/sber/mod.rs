@@ -10,7 +10,7 @@ mod wire;
 
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::outbound::alarm::ConfigAlarm;
-use crate::adapters::outbound::http_client::{self, BuildError, Client, HttpConfig, Url};
+use crate::adapters::outbound::http_client::{self, BuildError, HttpConfig, PartnerClient, Url};
 use crate::adapters::outbound::payment_failure::conclude;
 use crate::adapters::outbound::signature::RsaKey;
 use crate::adapters::resilience::breaker::Breaker;
@@ -34,7 +34,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::instrument;
-use wire::{Fields, Reply};
+use wire::{BankReply, Fields};
 
 /// Which generation of the gateway is spoken (`SBER_PROTOCOL`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub struct SberAdapter {
     protocol: Protocol,
     credentials: Credentials,
     callback_key: Option<CallbackKey>,
-    client: Client,
+    client: PartnerClient,
     breaker: Arc<Breaker>,
     semaphore: Arc<Semaphore>,
     call_timeout: CallTimeout,
@@ -307,7 +307,7 @@ impl SberAdapter {
         fields: Fields,
         key: &str,
         call: &Call,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<BankReply, Failure> {
         let mut request = self
             .client
             .post(format!("{}{method}", self.base_url))
@@ -321,7 +321,7 @@ impl SberAdapter {
             self.alarm.raise(reply.status.as_str());
         }
         let voice = classify::exchange(reply.status, reply.retry_after)?;
-        let body = Reply::parse(&reply.body().await?);
+        let body = BankReply::parse(&reply.body().await?);
         match voice {
             Voice::Bank => body.ok_or_else(classify::unreadable),
             Voice::Doubtful => classify::doubtful(body),

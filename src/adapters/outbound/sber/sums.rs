@@ -87,7 +87,7 @@ impl Sums {
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::Reply;
+    use super::super::wire::BankReply;
     use super::*;
     use crate::core::ports::payment::PaymentReport;
 
@@ -105,7 +105,7 @@ mod tests {
             info.join(","),
             written("refundedAmount", "0"),
         );
-        Reply::parse(body.as_bytes()).unwrap().report().unwrap()
+        BankReply::parse(body.as_bytes()).unwrap().report().unwrap()
     }
 
     fn amount(changes: &[(&str, &str)]) -> Option<i64> {

@@ -144,9 +144,9 @@ const NEEDED: &[&str] = &[
 
 /// A reply of either generation.
 #[derive(Debug)]
-pub(super) struct Reply(Told);
+pub(super) struct BankReply(Told);
 
-impl Reply {
+impl BankReply {
     /// `None` for anything but a JSON object, whatever the content type says.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         Told::read(body, NEEDED).map(Self)
@@ -242,8 +242,8 @@ fn gateway_id(id: String) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn reply(json: &Value) -> Reply {
-        Reply::parse(json.to_string().as_bytes()).unwrap()
+    fn reply(json: &Value) -> BankReply {
+        BankReply::parse(json.to_string().as_bytes()).unwrap()
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_reply_is_a_json_object_or_nothing() {
         for body in ["", "[]", "7", "<html>", "{\"errorCode\":", "{} {}", &"[".repeat(9999)] {
-            assert!(Reply::parse(body.as_bytes()).is_none(), "{body}");
+            assert!(BankReply::parse(body.as_bytes()).is_none(), "{body}");
         }
     }
 

@@ -80,7 +80,7 @@ async fn migrate_sqlite(url: &str) -> Result<(), ConnectError> {
 async fn migrate_postgres(url: &str) -> Result<(), ConnectError> {
     let mut connection = postgres::options(url)?.connect().await?;
     connection.execute("SET lock_timeout = '2s'").await?;
-    take_turn(&mut connection).await?;
+    lock_migrations(&mut connection).await?;
     let mut migrator = migrations!("postgres");
     migrator.set_locking(false);
     for attempt in 1.. {
@@ -102,7 +102,7 @@ async fn migrate_postgres(url: &str) -> Result<(), ConnectError> {
 /// Whoever migrates; let go of with the connection.
 const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(7305437184123790966)";
 
-async fn take_turn(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+async fn lock_migrations(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     let mut told = false;
     while !sqlx::query_scalar::<_, bool>(TRY_LOCK).fetch_one(&mut *connection).await? {
         if !told {

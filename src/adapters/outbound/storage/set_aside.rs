@@ -58,7 +58,7 @@ fn readable<Q: PageQuery>(json: &str, events: &dyn AdapterEvents) -> Option<Q::I
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Named {
-    Aggregate { order: OrderPlace },
+    Aggregate { order: OrderSortKey },
     Task { order_id: Uuid },
 }
 
@@ -72,19 +72,19 @@ impl Named {
 }
 
 #[derive(Deserialize)]
-struct OrderPlace {
+struct OrderSortKey {
     created_at: i64,
     updated_at: i64,
     id: Uuid,
 }
 
 #[derive(Deserialize)]
-struct AggregatePlace {
-    order: OrderPlace,
+struct AggregateSortKey {
+    order: OrderSortKey,
 }
 
 #[derive(Deserialize)]
-struct TaskPlace {
+struct TaskSortKey {
     created_at: i64,
     id: i64,
 }
@@ -101,7 +101,8 @@ impl PageQuery for OrderQuery {
     }
 
     fn after(&self, json: &str) -> Option<Self> {
-        let OrderPlace { created_at, updated_at, id } = read::<AggregatePlace>(json).ok()?.order;
+        let OrderSortKey { created_at, updated_at, id } =
+            read::<AggregateSortKey>(json).ok()?.order;
         let at = match self.sort {
             OrderSort::NewestFirst | OrderSort::OldestFirst => created_at,
             OrderSort::LongestUnchangedFirst => updated_at,
@@ -123,7 +124,7 @@ impl PageQuery for TaskQuery {
     }
 
     fn after(&self, json: &str) -> Option<Self> {
-        let TaskPlace { created_at, id } = read(json).ok()?;
+        let TaskSortKey { created_at, id } = read(json).ok()?;
         let after = Some((Timestamp::from_micros(created_at), TaskId::from_i64(id)?));
         Some(Self { after, ..self.clone() })
     }

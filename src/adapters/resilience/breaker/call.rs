@@ -3,8 +3,8 @@
 use super::guard::Breaker;
 use super::permit::{Attention, CallPermit};
 use crate::adapters::resilience::observer::CallOutcome;
-use crate::adapters::resilience::outcome::{Failed, Verdict};
 use crate::adapters::resilience::trail::follow;
+use crate::adapters::resilience::verdict::{Failed, Verdict};
 use crate::core::domain::unavailable::NoAnswer;
 use std::time::Duration;
 use tokio::time::Instant;

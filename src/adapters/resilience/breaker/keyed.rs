@@ -146,7 +146,7 @@ impl<K: Hash + Eq + Clone> Slots<K> {
 mod tests {
     use super::*;
     use crate::adapters::resilience::observer::Silent;
-    use crate::adapters::resilience::outcome::Verdict;
+    use crate::adapters::resilience::verdict::Verdict;
     use std::time::Duration;
 
     fn keyed(capacity: usize) -> Keyed<u32> {

@@ -176,13 +176,13 @@ impl<A: Atomic> Machine<A> {
         if admission.is_probe() {
             return self.end_probe(rules, time, admission, Some(sample));
         }
-        let tally = self.note(rules, time, admission, sample)?;
+        let tally = self.record_call(rules, time, admission, sample)?;
         self.open(admission, rules, time, tally)
     }
 
     /// Adds an ordinary call to the window; `Some` are the counts with which it must open.
     #[inline(always)]
-    pub(super) fn note(
+    pub(super) fn record_call(
         &self,
         rules: &Rules,
         time: &impl TimeSource,

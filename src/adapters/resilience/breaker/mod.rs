@@ -30,10 +30,10 @@
 //!
 //! # Using it
 //!
-//! Say by [`Failed`](super::outcome::Failed) whether the partner answered, and make the call through it:
+//! Say by [`Failed`](super::verdict::Failed) whether the partner answered, and make the call through it:
 //!
 //! ```
-//! # use order_service::adapters::resilience::{breaker::*, clock::MonotonicClock, observer::Silent, outcome::Failed};
+//! # use order_service::adapters::resilience::{breaker::*, clock::MonotonicClock, observer::Silent, verdict::Failed};
 //! # use order_service::core::domain::unavailable::{Shed, System, Unknown};
 //! # use std::sync::Arc;
 //! # #[tokio::main(flavor = "current_thread")]
@@ -60,7 +60,7 @@
 //! cancelled; dropped by a panic, as a failure:
 //!
 //! ```
-//! # use order_service::adapters::resilience::{breaker::*, clock::MonotonicClock, observer::Silent, outcome::Verdict};
+//! # use order_service::adapters::resilience::{breaker::*, clock::MonotonicClock, observer::Silent, verdict::Verdict};
 //! # use order_service::core::domain::unavailable::{NoAnswer, System};
 //! # use std::{sync::Arc, time::Duration};
 //! # let config = BreakerConfig::default();

@@ -7,7 +7,7 @@ use super::sample::Sample;
 use super::shared::Shared;
 use super::state::{BreakerMode, BreakerState, Tally};
 use crate::adapters::resilience::observer::CallOutcome;
-use crate::adapters::resilience::outcome::Verdict;
+use crate::adapters::resilience::verdict::Verdict;
 use crate::core::domain::unavailable::NoAnswer;
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ impl Breaker {
         match sample {
             Some(sample) if !admission.is_probe() => {
                 let Shared { rules, clock, .. } = &*self.shared;
-                if let Some(tally) = self.machine.note(rules, clock, admission, sample) {
+                if let Some(tally) = self.machine.record_call(rules, clock, admission, sample) {
                     self.open(admission, tally);
                 }
             }

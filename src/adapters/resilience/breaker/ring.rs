@@ -59,7 +59,7 @@ impl<'a, A: Atomic, L: Layout> Ring<'a, A, L> {
                 return None;
             }
             if fill::<L>(word) == L::SLOTS {
-                let Some(turned) = self.turn(word) else {
+                let Some(turned) = self.advance(word) else {
                     stands = self.active.read();
                     continue;
                 };
@@ -93,7 +93,7 @@ impl<'a, A: Atomic, L: Layout> Ring<'a, A, L> {
     /// Puts a full segment away into its cell, unless somebody else has, and goes to the next.
     /// `None` when the word has moved on meanwhile.
     #[cold]
-    fn turn(&self, word: u64) -> Option<u64> {
+    fn advance(&self, word: u64) -> Option<u64> {
         let (segment, lap) = (segment::<L>(word), lap::<L>(word));
         let cell = &self.cells[index(segment)];
         let (there, wanted) = (cell.read(), cell_of::<L>(word));

@@ -95,7 +95,7 @@ fn a_hold_that_was_seen_before_our_word_contradicts_nothing() {
     case.pass(1);
     let CancelDecision::Call(decline) = case.cancel() else { panic!("it must call") };
     let ask = call(case.tell(&decline, Answer::Acknowledged));
-    case.learn(&poll, found(&poll, ReportedStatus::Held));
+    case.evolve(&poll, found(&poll, ReportedStatus::Held));
     let registration = case.aggregate.registration(Provider::Sber, 1).unwrap();
     assert_eq!(registration.contradiction, None);
     case.tell(&ask, found(&ask, ReportedStatus::Over(Ending::Cancelled)));

@@ -32,7 +32,7 @@ fn a_contradiction_that_was_learned_without_the_lease_is_still_laid_before_a_per
     case.tell(&step, registered());
     let query = case.claim_call(TaskKind::SyncPayment);
     let other = with_amount(&query, Money::rub(5).unwrap());
-    case.learn(&query, found(&other, ReportedStatus::Pending));
+    case.evolve(&query, found(&other, ReportedStatus::Pending));
     case.tell(&query, found(&other, ReportedStatus::Pending));
     assert_eq!(case.own_task().state, TaskState::Review);
 }

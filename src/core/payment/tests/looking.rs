@@ -71,9 +71,9 @@ pub(super) fn surplus() -> (Case, ProviderCall) {
     let sber = case.begin();
     case.tell(&sber, registered());
     let query = ProviderCall::query(case.aggregate.open_registration().unwrap(), case.now);
-    case.learn(&query, found(&query, ReportedStatus::Paid));
+    case.evolve(&query, found(&query, ReportedStatus::Paid));
     let late = asked(&kassa, case.now);
-    case.learn(&late, found(&late, ReportedStatus::Paid));
+    case.evolve(&late, found(&late, ReportedStatus::Paid));
     case.pass(3_600);
     (case, kassa)
 }
@@ -93,7 +93,7 @@ fn late_money_belongs_to_its_own_row_whichever_provider_comes_first() {
 fn late_money() -> (Case, ProviderCall, TaskId) {
     let (mut case, first) = expired();
     let late = asked(&first, case.now);
-    case.learn(&late, found(&late, ReportedStatus::Paid));
+    case.evolve(&late, found(&late, ReportedStatus::Paid));
     case.claim(TaskKind::SyncPayment);
     let task = case.aggregate.refunds[0].task.unwrap();
     (case, first, task)
@@ -103,7 +103,7 @@ fn late_money() -> (Case, ProviderCall, TaskId) {
 fn late_money_that_was_given_back_elsewhere_in_part_is_given_back_for_the_rest_only() {
     let (mut case, first, task) = late_money();
     let look = asked(&first, case.now);
-    case.learn(&look, found_refunded(&look, 700));
+    case.evolve(&look, found_refunded(&look, 700));
     assert_eq!(case.retry_task(task), Ok(()));
     let query = call(case.claim_task(task));
     assert_eq!(
@@ -141,7 +141,7 @@ fn of_the_refunds_of_an_order_the_next_waits_for_the_doubt_about_another() {
 fn late_money_is_seen_to_by_a_holder_whose_lease_is_gone() {
     let (mut case, first) = expired();
     let late = asked(&first, case.now);
-    case.learn(&late, found(&late, ReportedStatus::Paid));
+    case.evolve(&late, found(&late, ReportedStatus::Paid));
     case.token = LeaseToken::new(4_711);
     assert_eq!(case.decide(), Next::LeaseLost);
     assert_eq!(late_refunds(&case), [(Provider::Sber, 1, TOTAL)]);
@@ -151,7 +151,7 @@ fn late_money_is_seen_to_by_a_holder_whose_lease_is_gone() {
 fn what_a_person_gave_up_about_late_money_is_not_planned_again() {
     let (mut case, first) = expired();
     let late = asked(&first, case.now);
-    case.learn(&late, found(&late, ReportedStatus::Paid));
+    case.evolve(&late, found(&late, ReportedStatus::Paid));
     case.token = LeaseToken::new(4_711);
     case.decide();
     let task = case.aggregate.refunds[0].task.unwrap();
@@ -271,7 +271,7 @@ fn an_outcome_that_the_provider_does_not_know_either_is_laid_before_a_person_wit
                     case.tell(&query, found(&query, ReportedStatus::Strange));
                 }
                 Next::Call(decline) => {
-                    case.learn(&decline, Answer::Acknowledged);
+                    case.evolve(&decline, Answer::Acknowledged);
                     case.new_run();
                 }
                 Next::Rest | Next::LeaseLost => {}

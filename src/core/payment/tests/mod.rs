@@ -6,7 +6,6 @@
 mod cancelling;
 mod contradicting;
 mod looking;
-mod news;
 mod operating;
 mod property;
 mod refunding;
@@ -14,6 +13,7 @@ mod refunds_by_hand;
 mod registering;
 mod repeating;
 mod resolving;
+mod sync_requests;
 
 use super::OrderAggregate;
 use super::commands::{
@@ -184,7 +184,7 @@ impl Case {
     }
 
     /// A fact that comes without a lease.
-    fn learn(&mut self, call: &ProviderCall, answer: Answer) {
+    fn evolve(&mut self, call: &ProviderCall, answer: Answer) {
         let completed = call.clone().completed(answer.to(call));
         self.aggregate.evolve(&completed, self.now);
     }

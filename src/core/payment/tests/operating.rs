@@ -148,7 +148,7 @@ fn nobody_gives_up_the_polls_of_a_payment_that_may_come() {
 fn a_person_does_not_answer_for_a_registration_that_somebody_works_on() {
     let mut case = Case::new();
     let step = case.begin();
-    case.learn(&step, Answer::Unknown);
+    case.evolve(&step, Answer::Unknown);
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);
     assert_eq!(resolve(&mut case, OperatorFinding::NotExecuted), Err(OperatorRefused::Running));
 }

@@ -11,7 +11,7 @@ pub(super) fn paid() -> Case {
     case
 }
 
-fn begun(asked: RefundDecision) -> ProviderCall {
+fn first_call(asked: RefundDecision) -> ProviderCall {
     match asked {
         RefundDecision::Call(step) => step,
         other => panic!("{other:?}"),
@@ -20,7 +20,7 @@ fn begun(asked: RefundDecision) -> ProviderCall {
 
 /// Up to the refund call.
 pub(super) fn sent(case: &mut Case, kopecks: Option<i64>) -> ProviderCall {
-    let query = begun(case.refund(kopecks));
+    let query = first_call(case.refund(kopecks));
     assert!(query.only_asks());
     call(case.tell(&query, found_refunded(&query, 0)))
 }
@@ -45,7 +45,7 @@ fn a_partial_refund_leaves_the_rest() {
     case.tell(&ask, found_refunded(&ask, 900));
     assert_eq!(case.status(), OrderStatus::Paid);
     assert_eq!(case.refund(Some(TOTAL)), RefundDecision::Exceeds);
-    let query = begun(case.refund(None));
+    let query = first_call(case.refund(None));
     let second = call(case.tell(&query, found_refunded(&query, 900)));
     assert!(
         matches!(&second.kind, CallKind::Refund { amount, .. } if amount.minor() == TOTAL - 900)
@@ -61,7 +61,7 @@ fn a_reversal_gives_everything_back_but_not_by_news_from_before_the_payment() {
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Paid));
     let over = ReportedStatus::Over(Ending::Cancelled);
-    case.learn(&asked_early, found(&asked_early, over));
+    case.evolve(&asked_early, found(&asked_early, over));
     assert_eq!(
         case.status(),
         OrderStatus::Paid,
@@ -73,7 +73,7 @@ fn a_reversal_gives_everything_back_but_not_by_news_from_before_the_payment() {
     );
     case.pass(5);
     let asked_late = ProviderCall::query(&case.aggregate.registrations[0], case.now);
-    case.learn(&asked_late, found(&asked_late, over));
+    case.evolve(&asked_late, found(&asked_late, over));
     assert_eq!(case.status(), OrderStatus::Refunded);
     assert!(!case.aggregate.registrations[0].sync_requested());
 }
@@ -171,7 +171,7 @@ fn late_news_of_an_earlier_refund_call_says_nothing_about_the_present_one() {
     case.tell(&first, not_executed(Reason::Retry));
     let query = case.claim_call(TaskKind::RefundPayment);
     let second = call(case.tell(&query, found_refunded(&query, 0)));
-    case.learn(&first, not_executed(Reason::Retry));
+    case.evolve(&first, not_executed(Reason::Retry));
     let ask = call(case.tell(&second, Answer::Unknown));
     assert_eq!(case.tell(&ask, found_refunded(&ask, 0)), Next::Rest, "it may still arrive");
 }
@@ -211,7 +211,7 @@ fn silent_about_the_sum(call: &ProviderCall) -> Answer {
 #[test]
 fn a_report_without_the_refunded_sum_proves_nothing() {
     let mut case = paid();
-    let query = begun(case.refund(Some(500)));
+    let query = first_call(case.refund(Some(500)));
     assert_eq!(case.tell(&query, silent_about_the_sum(&query)), Next::Rest, "nothing is sent");
     let query = case.claim_call(TaskKind::RefundPayment);
     let refund = call(case.tell(&query, found_refunded(&query, 0)));
@@ -278,12 +278,12 @@ fn a_clients_key_names_one_refund_only() {
         let command = RefundCommand { amount, client_key: Some(key.to_owned()), trace: None };
         case.with_context(|aggregate, context| aggregate.refund_payment(&command, context))
     };
-    let query = begun(ask(&mut case, "k"));
+    let query = first_call(ask(&mut case, "k"));
     let refund = call(case.tell(&query, found_refunded(&query, 0)));
     case.tell(&refund, Answer::Refused { concerns_account: false });
     let repeated = ask(&mut case, "k");
     assert!(matches!(repeated, RefundDecision::Known { state: RefundState::Refused, .. }));
-    begun(ask(&mut case, "another"));
+    first_call(ask(&mut case, "another"));
     let keys: Vec<_> = case.aggregate.refunds.iter().map(|refund| &refund.key).collect();
     assert_eq!(keys.len(), 2);
     assert_ne!(keys[0], keys[1], "the provider would take the second for the first");
@@ -292,7 +292,7 @@ fn a_clients_key_names_one_refund_only() {
 #[test]
 fn more_given_back_than_ours_explain_sends_nothing() {
     let mut case = paid();
-    let query = begun(case.refund(Some(500)));
+    let query = first_call(case.refund(Some(500)));
     assert_eq!(case.tell(&query, found_refunded(&query, 500)), Next::Rest);
     assert_eq!(case.own_task().error, Some(TaskError::Mismatch));
     assert_eq!(case.aggregate.refunds[0].state, RefundState::Review);
@@ -310,7 +310,7 @@ fn money_given_back_in_the_banks_cabinet_is_adopted_and_told() {
     let adopted = &case.aggregate.refunds[0];
     assert_eq!((adopted.state, adopted.amount), (RefundState::Done, amount));
     // The next one goes on from there.
-    let query = begun(case.refund(Some(300)));
+    let query = first_call(case.refund(Some(300)));
     let refund = call(case.tell(&query, found_refunded(&query, 700)));
     let ask = call(case.tell(&refund, Answer::Acknowledged));
     case.tell(&ask, found_refunded(&ask, 1_000));
@@ -321,7 +321,7 @@ fn money_given_back_in_the_banks_cabinet_is_adopted_and_told() {
 #[test]
 fn a_refund_that_was_never_sent_ends_expired() {
     let mut case = paid();
-    let query = begun(case.refund(Some(500)));
+    let query = first_call(case.refund(Some(500)));
     case.tell(&query, not_executed(Reason::BreakerOpen));
     case.pass(86_400);
     assert_eq!(case.claim(TaskKind::RefundPayment), Next::Rest);
@@ -354,13 +354,13 @@ fn a_late_word_belongs_to_the_refund_whose_key_it_carries() {
     let ask = call(case.tell(&first, Answer::Unknown));
     case.tell(&ask, found_refunded(&ask, 500));
     let second = sent_after(&mut case, 300, 500);
-    case.learn(&first, Answer::Acknowledged);
+    case.evolve(&first, Answer::Acknowledged);
     assert!(!case.aggregate.refunds[1].acknowledged, "the word was about another");
     assert_ne!(first.kind, second.kind);
 }
 
 /// Up to the refund call, when so much was given back before.
 fn sent_after(case: &mut Case, kopecks: i64, before: i64) -> ProviderCall {
-    let query = begun(case.refund(Some(kopecks)));
+    let query = first_call(case.refund(Some(kopecks)));
     call(case.tell(&query, found_refunded(&query, before)))
 }

@@ -259,7 +259,7 @@ fn late_news_of_an_earlier_send_says_nothing_about_the_present_one() {
     let second = case.claim_call(TaskKind::RegisterPayment);
     assert_eq!(second.target.number, first.target.number);
     // The first run could not store its news, and stores it now.
-    case.learn(&first, not_executed(Reason::Retry));
+    case.evolve(&first, not_executed(Reason::Retry));
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Intent);
     assert_eq!(case.tell(&second, Answer::Unknown), Next::Rest);
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Unknown);

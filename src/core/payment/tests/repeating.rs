@@ -46,8 +46,8 @@ fn a_repeat_that_is_refused_says_nothing_about_the_send_before_it() {
 fn after_a_refused_repeat_the_number_must_be_missing_three_times_once_more() {
     let (mut case, first) = unknown();
     let query = case.claim_call(TaskKind::RegisterPayment);
-    case.learn(&query, Answer::NotFound);
-    case.learn(&first, Answer::Refused { concerns_account: false });
+    case.evolve(&query, Answer::NotFound);
+    case.evolve(&first, Answer::Refused { concerns_account: false });
     let registration = case.aggregate.registration(Provider::Sber, 1).unwrap();
     assert_eq!((registration.state, registration.not_found), (RegistrationState::Unknown, 0));
 }

@@ -72,7 +72,7 @@ fn an_answer_counts_once_however_often_it_is_taken_in() {
     let (mut case, _) = unknown();
     let query = case.claim_call(TaskKind::RegisterPayment);
     for _ in 0..3 {
-        case.learn(&query, Answer::NotFound);
+        case.evolve(&query, Answer::NotFound);
     }
     assert_eq!(case.aggregate.registration(Provider::Sber, 1).unwrap().not_found, 1);
 }
@@ -110,7 +110,7 @@ fn an_answer_to_a_question_from_before_a_send_says_nothing_about_it() {
     case.pass(100);
     let registration = case.aggregate.registration_mut(Provider::Sber, 1).unwrap();
     registration.sent_at = Some(case.now);
-    case.learn(&early, Answer::NotFound);
+    case.evolve(&early, Answer::NotFound);
     assert_eq!(case.aggregate.registration(Provider::Sber, 1).unwrap().not_found, 0);
 }
 
@@ -383,7 +383,7 @@ fn paid_is_never_undone_by_older_news() {
         ReportedStatus::Over(Ending::Declined),
         ReportedStatus::Strange,
     ] {
-        case.learn(&query, found(&query, status));
+        case.evolve(&query, found(&query, status));
         assert_eq!(case.status(), OrderStatus::Paid, "{status:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Placing in batches: orders that arrive while the last batches are being committed share the next
 //! statement and its fsync. Alone, an order waits for nobody.
 
-use super::place::{BatchPlacement, SinglePlacement};
+use super::placement::{BatchPlacement, SinglePlacement};
 use super::session::Sessions;
 use crate::core::domain::order::Order;
 use crate::core::ports::clock::Clock;
@@ -30,25 +30,25 @@ pub struct PlacementBatcher {
 impl PlacementBatcher {
     /// Until the store is dropped.
     pub async fn serve(self, mut queue: mpsc::Receiver<QueuedPlacement>) {
-        let turns = Arc::new(Semaphore::new(AT_ONCE));
+        let permits = Arc::new(Semaphore::new(AT_ONCE));
         let mut waiting = Vec::new();
-        while let Ok(turn) = Arc::clone(&turns).acquire_owned().await {
+        while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
             if queue.recv_many(&mut waiting, BATCH).await == 0 {
                 return;
             }
             // Whose caller gave up is not placed: nothing of it has begun.
             waiting.retain(|placement: &QueuedPlacement| !placement.reply.is_closed());
             if !waiting.is_empty() {
-                tokio::spawn(self.clone().commit(std::mem::take(&mut waiting), turn));
+                tokio::spawn(self.clone().commit(std::mem::take(&mut waiting), permit));
             }
         }
     }
 
-    async fn commit(self, batch: Vec<QueuedPlacement>, turn: OwnedSemaphorePermit) {
+    async fn commit(self, batch: Vec<QueuedPlacement>, permit: OwnedSemaphorePermit) {
         let orders: Vec<Order> = batch.iter().map(|placement| placement.order.clone()).collect();
         let now = self.now();
         let placed = self.sessions.run(BatchPlacement(orders), now).await;
-        drop(turn);
+        drop(permit);
         match placed {
             Ok(Some(placed)) => {
                 for (placement, order) in batch.into_iter().zip(placed) {

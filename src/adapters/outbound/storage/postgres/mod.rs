@@ -6,8 +6,9 @@ mod batching;
 mod change;
 mod keys;
 mod listen;
+mod order_limit;
 mod orders;
-mod place;
+mod placement;
 mod records;
 mod server;
 mod service_mode;
@@ -15,7 +16,6 @@ mod session;
 mod setup;
 mod sql;
 mod tasks;
-mod turns;
 mod upkeep;
 
 use super::pool::CountedPool;
@@ -28,6 +28,7 @@ use crate::core::ports::storage_error::StorageError;
 use abandoned::AbandonedConnections;
 use batching::{PlacementBatcher, QueuedPlacement};
 use listen::Channel;
+use order_limit::OrderLimit;
 use server::Witness;
 use session::{AttemptError, Sessions, Tx, Work};
 use sqlx::postgres::PgArguments;
@@ -36,7 +37,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use turns::OrderTurns;
 
 pub use setup::options;
 
@@ -49,7 +49,7 @@ pub struct PgStore {
     channel: Arc<Channel>,
     events: Arc<dyn AdapterEvents>,
     probe: WriteProbe,
-    turns: Arc<OrderTurns>,
+    order_limit: Arc<OrderLimit>,
     accept_async: bool,
     /// Ended when the store is dropped.
     _helpers: JoinSet<()>,
@@ -90,7 +90,7 @@ impl PgStore {
             channel,
             events,
             probe: WriteProbe::default(),
-            turns: Arc::new(OrderTurns::of_pool(max_connections)),
+            order_limit: Arc::new(OrderLimit::of_pool(max_connections)),
             accept_async,
             _helpers: helpers,
         })

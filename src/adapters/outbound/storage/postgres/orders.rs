@@ -2,7 +2,7 @@
 
 use super::batching::QueuedPlacement;
 use super::change::OrderChange;
-use super::place::{KeyedPlacement, SinglePlacement};
+use super::placement::{KeyedPlacement, SinglePlacement};
 use super::session::{AttemptError, Tx, Work};
 use super::{PgStore, bind, bound, sql};
 use crate::adapters::outbound::storage::filters::{OrderFilter, only_customer};
@@ -57,8 +57,8 @@ impl OrderRepository for PgStore {
     ) -> Result<bool, StorageError> {
         let channel = Arc::clone(&self.channel);
         let change = OrderChange { id, options, decide, channel, attempted: None };
-        let turn = self.turns.take(id, self.sessions.time_limit).await?;
-        let wakeups = self.sessions.run_holding(change, self.now(), turn).await?;
+        let permit = self.order_limit.take(id, self.sessions.time_limit).await?;
+        let wakeups = self.sessions.run_holding(change, self.now(), permit).await?;
         self.channel.wake(wakeups.unwrap_or_default());
         Ok(wakeups.is_some())
     }

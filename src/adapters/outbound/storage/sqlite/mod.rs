@@ -6,7 +6,7 @@ mod clock;
 mod file;
 mod keys;
 mod orders;
-mod place;
+mod placement;
 #[cfg(test)]
 mod plans;
 mod records;

@@ -1,7 +1,7 @@
 //! Orders: written through the writer, read beside it.
 
 use super::change::OrderChange;
-use super::place::Placement;
+use super::placement::Placement;
 use super::writer::{QueuedWork, Request, Tx, Work, WriteError};
 use super::{SqliteStore, blob, sql};
 use crate::adapters::outbound::storage::filters::{OrderFilter, only_customer};

@@ -3,7 +3,7 @@
 //! the queue, alone a caller waits for nobody.
 
 use super::file::FileIdentity;
-use super::{change, place};
+use super::{change, placement};
 use crate::adapters::outbound::storage::invariants::violated;
 use crate::adapters::outbound::storage::wakeups::{WakeupSet, Wakeups};
 use crate::core::domain::timestamp::Timestamp;
@@ -113,14 +113,14 @@ impl<W: Work> Job for Request<W, W::Output> {
 
 /// Placements and changes are kept apart: those of a batch share their statements.
 pub enum QueuedWork {
-    Placement(Box<place::Request>),
+    Placement(Box<placement::Request>),
     Change(Box<change::Request>),
     Other(Box<dyn Job>),
 }
 
 #[derive(Default)]
 struct Batch {
-    placements: Vec<place::Request>,
+    placements: Vec<placement::Request>,
     changes: Vec<change::Request>,
     others: Vec<Box<dyn Job>>,
 }
@@ -149,7 +149,7 @@ impl Batch {
     }
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), WriteError> {
-        place::run_all(&mut self.placements, tx).await?;
+        placement::run_all(&mut self.placements, tx).await?;
         change::run_all(&mut self.changes, tx).await?;
         for job in &mut self.others {
             job.run(tx).await?;

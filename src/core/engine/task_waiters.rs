@@ -1,5 +1,5 @@
-//! Who waits for which task: a hint between the runs and the long polls of one process. Other
-//! instances' news arrives by reading again.
+//! Who waits for which task: told between the runs and the long polls of one process. Other
+//! instances' changes arrive by reading again.
 
 use crate::core::domain::ids::TaskId;
 use std::collections::HashMap;
@@ -8,26 +8,26 @@ use tokio::sync::Notify;
 
 /// Who waits for which task of this process.
 #[derive(Debug, Default)]
-pub struct TaskWatch {
+pub struct TaskWaiters {
     waiting: Mutex<HashMap<TaskId, Arc<Notify>>>,
     /// Rings when work became due in this process.
     work: Notify,
 }
 
-/// One waiter's place; leaves when dropped.
+/// One who waits for a task; gone when dropped.
 #[derive(Debug)]
-pub struct Place<'a> {
-    watch: &'a TaskWatch,
+pub struct TaskWaiter<'a> {
+    watch: &'a TaskWaiters,
     task: TaskId,
     bell: Arc<Notify>,
 }
 
-impl TaskWatch {
+impl TaskWaiters {
     /// Begins to wait; register before reading the task, or its last change may be missed.
-    pub fn register(&self, task: TaskId) -> Place<'_> {
+    pub fn register(&self, task: TaskId) -> TaskWaiter<'_> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let bell = Arc::clone(waiting.entry(task).or_default());
-        Place { watch: self, task, bell }
+        TaskWaiter { watch: self, task, bell }
     }
 
     /// The task has changed.
@@ -49,17 +49,17 @@ impl TaskWatch {
     }
 }
 
-impl Place<'_> {
+impl TaskWaiter<'_> {
     /// Resolves at the next change after this call.
     pub fn change(&self) -> tokio::sync::futures::Notified<'_> {
         self.bell.notified()
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for TaskWaiter<'_> {
     fn drop(&mut self) {
         let mut waiting = self.watch.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        // The map and this place hold the last two handles.
+        // The map and this waiter hold the last two handles.
         if Arc::strong_count(&self.bell) == 2 {
             waiting.remove(&self.task);
         }

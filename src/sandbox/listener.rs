@@ -35,7 +35,7 @@ pub enum Entrance {
 
 /// The handle by which the entrance is changed while its listener runs elsewhere.
 #[derive(Debug)]
-pub struct Gate {
+pub struct ListenerControl {
     address: SocketAddr,
     wanted: watch::Sender<Entrance>,
     seen: watch::Sender<Entrance>,
@@ -43,25 +43,25 @@ pub struct Gate {
     connections: Mutex<CancellationToken>,
 }
 
-impl Gate {
-    pub fn bind(address: SocketAddr) -> io::Result<(Arc<Self>, GatedListener)> {
+impl ListenerControl {
+    pub fn bind(address: SocketAddr) -> io::Result<(Arc<Self>, ControlledListener)> {
         let reservation = bound_socket(address)?;
         let address = reservation.local_addr()?;
         let socket = listen(address)?;
-        let gate = Arc::new(Self {
+        let control = Arc::new(Self {
             address,
             wanted: watch::Sender::new(Entrance::Open),
             seen: watch::Sender::new(Entrance::Open),
             connections: Mutex::default(),
         });
-        let orders = gate.wanted.subscribe();
-        let listener = GatedListener {
-            gate: Arc::clone(&gate),
+        let orders = control.wanted.subscribe();
+        let listener = ControlledListener {
+            control: Arc::clone(&control),
             orders,
             socket: Some(socket),
             _reservation: reservation,
         };
-        Ok((gate, listener))
+        Ok((control, listener))
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -94,34 +94,34 @@ impl Gate {
     }
 }
 
-/// The listener behind a [`Gate`].
+/// The listener behind a [`ListenerControl`].
 #[derive(Debug)]
-pub struct GatedListener {
-    gate: Arc<Gate>,
+pub struct ControlledListener {
+    control: Arc<ListenerControl>,
     orders: watch::Receiver<Entrance>,
     socket: Option<TcpListener>,
     _reservation: TcpSocket,
 }
 
-impl GatedListener {
+impl ControlledListener {
     async fn obey(&mut self, entrance: Entrance) {
         if entrance == Entrance::Refusing {
             self.socket = None;
         }
         while self.socket.is_none() && entrance != Entrance::Refusing {
-            match listen(self.gate.address) {
+            match listen(self.control.address) {
                 Ok(socket) => self.socket = Some(socket),
                 Err(error) => {
-                    tracing::warn!(%error, address = %self.gate.address, "cannot listen again yet");
+                    tracing::warn!(%error, address = %self.control.address, "cannot listen again yet");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             }
         }
-        self.gate.seen.send_replace(entrance);
+        self.control.seen.send_replace(entrance);
     }
 
     fn admit(&self, stream: TcpStream, entrance: Entrance) -> Option<Wire> {
-        let token = self.gate.new_connection();
+        let token = self.control.new_connection();
         match entrance {
             Entrance::Open => {
                 // Failure would cost milliseconds, not correctness.
@@ -140,7 +140,7 @@ impl GatedListener {
     }
 }
 
-impl Listener for GatedListener {
+impl Listener for ControlledListener {
     type Io = Wire;
     type Addr = SocketAddr;
 
@@ -150,7 +150,7 @@ impl Listener for GatedListener {
             self.obey(entrance).await;
             let accepted = match &self.socket {
                 None => {
-                    let _gate_lives_as_long = self.orders.changed().await;
+                    let _control_lives_as_long = self.orders.changed().await;
                     continue;
                 }
                 Some(socket) => tokio::select! {
@@ -175,7 +175,7 @@ impl Listener for GatedListener {
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.gate.address)
+        Ok(self.control.address)
     }
 }
 
@@ -256,8 +256,8 @@ impl Connection {
     }
 }
 
-impl Connected<IncomingStream<'_, GatedListener>> for Connection {
-    fn connect_info(stream: IncomingStream<'_, GatedListener>) -> Self {
+impl Connected<IncomingStream<'_, ControlledListener>> for Connection {
+    fn connect_info(stream: IncomingStream<'_, ControlledListener>) -> Self {
         Self { token: stream.io().token.clone() }
     }
 }

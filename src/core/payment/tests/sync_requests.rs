@@ -6,7 +6,12 @@ use crate::core::payment::registration::ADOPTED;
 
 impl Case {
     /// A callback about this number comes; it is to be asked about no sooner than that.
-    fn news(&mut self, provider: Provider, number: &ProviderNumber, wait: Duration) -> bool {
+    fn request_sync(
+        &mut self,
+        provider: Provider,
+        number: &ProviderNumber,
+        wait: Duration,
+    ) -> bool {
         let (spare, age) = (TaskId::new(self.fresh()), self.policy.max_age);
         self.aggregate.request_sync((provider, number), self.now, self.now + wait, spare, age)
     }
@@ -14,7 +19,7 @@ impl Case {
     fn adopt(&mut self, provider: Provider, sequence: u8) -> ProviderNumber {
         let number = ProviderNumber::new("", self.aggregate.order.id, sequence);
         self.aggregate.adopt(provider, (&number, sequence), self.now);
-        assert!(self.news(provider, &number, Duration::ZERO));
+        assert!(self.request_sync(provider, &number, Duration::ZERO));
         self.check();
         number
     }
@@ -25,10 +30,10 @@ fn the_same_news_before_anybody_asks_changes_nothing() {
     let mut case = Case::new();
     let step = case.begin();
     case.tell(&step, registered());
-    assert!(case.news(Provider::Sber, &step.target.number, Duration::ZERO));
+    assert!(case.request_sync(Provider::Sber, &step.target.number, Duration::ZERO));
     let once = case.aggregate.clone();
     case.now = case.now + Duration::from_secs(1);
-    assert!(case.news(Provider::Sber, &step.target.number, Duration::ZERO));
+    assert!(case.request_sync(Provider::Sber, &step.target.number, Duration::ZERO));
     assert_eq!(case.aggregate, once);
 }
 
@@ -37,10 +42,10 @@ fn news_during_a_question_is_asked_about_once_more_and_then_it_is_quiet() {
     let mut case = Case::new();
     let step = case.begin();
     case.tell(&step, registered());
-    case.news(Provider::Sber, &step.target.number, Duration::ZERO);
+    case.request_sync(Provider::Sber, &step.target.number, Duration::ZERO);
     let query = case.claim_call(TaskKind::SyncPayment);
     for _ in 0..1_000 {
-        case.news(Provider::Sber, &step.target.number, Duration::ZERO);
+        case.request_sync(Provider::Sber, &step.target.number, Duration::ZERO);
     }
     assert_eq!(case.tell(&query, found(&query, ReportedStatus::Paid)), Next::Rest);
     assert!(case.aggregate.registrations[0].sync_requested(), "the answer may be older");
@@ -56,7 +61,7 @@ fn news_that_comes_too_often_is_asked_about_later() {
     case.tell(&step, registered());
     let query = case.claim_call(TaskKind::SyncPayment);
     case.tell(&query, found(&query, ReportedStatus::Paid));
-    case.news(Provider::Sber, &step.target.number, Duration::from_secs(9));
+    case.request_sync(Provider::Sber, &step.target.number, Duration::from_secs(9));
     let poll = case.aggregate.unfinished(TaskKind::SyncPayment).unwrap();
     assert_eq!(poll.run_at.since(case.now), Duration::from_secs(9));
 }
@@ -108,7 +113,7 @@ fn a_place_that_is_taken_by_another_number_is_left_alone() {
     let before = case.aggregate.clone();
     let other = ProviderNumber::told("OTHER-01");
     case.aggregate.adopt(Provider::Sber, (&other, step.target.sequence), case.now);
-    assert!(!case.news(Provider::Sber, &other, Duration::ZERO));
+    assert!(!case.request_sync(Provider::Sber, &other, Duration::ZERO));
     assert_eq!(case.aggregate, before);
 }
 

@@ -10,17 +10,17 @@ use axum::response::Response;
 use futures_util::future;
 use http::request::Parts;
 
-use super::calls::{CallLog, CommitNote, Outcome};
+use super::calls::{CallEnd, CallLog, CommitReceipt};
 use super::fault::{Answer, Then};
 use super::faults::Faults;
-use super::gate::{Connection, Gate};
+use super::listener::{Connection, ListenerControl};
 use super::modes::Mode;
-use super::reply::Reply;
+use super::reply::SimulatedReply;
 
 /// What all partners have: an entrance, faults, a book of calls.
 #[derive(Debug)]
-pub struct Door {
-    pub gate: Arc<Gate>,
+pub struct Frontend {
+    pub control: Arc<ListenerControl>,
     pub faults: Faults,
     pub calls: Arc<CallLog>,
 }
@@ -47,12 +47,12 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     }
 }
 
-impl Door {
+impl Frontend {
     /// Switches the mood; when it returns, the entrance is as asked.
     pub async fn set_mode(&self, mode: Mode) {
         let entrance = mode.entrance();
         self.faults.set_mode(mode);
-        self.gate.set(entrance).await;
+        self.control.set(entrance).await;
     }
 
     /// Forgets faults, mood and calls.
@@ -69,17 +69,17 @@ impl Door {
         caller: Caller,
         operation: &'static str,
         number: Option<&str>,
-        act: impl FnOnce(&Then) -> Reply + Send + 'static,
+        act: impl FnOnce(&Then) -> SimulatedReply + Send + 'static,
     ) -> Response {
         let mut ticket = self.calls.begin(operation, number, caller.traceparent);
         let mut then = self.faults.pick(operation, number);
-        let note = ticket.receipt();
+        let receipt = ticket.receipt();
         let answer = std::mem::take(&mut then.answer);
         if matches!(answer, Answer::Hang) {
-            ticket.ends(Outcome::Hung);
+            ticket.ends(CallEnd::Hung);
         }
         let (delay_after_ms, shape) = (then.delay_after_ms, then.error_code_as);
-        let reply = decide(then, note, act).await;
+        let reply = decide(then, receipt, act).await;
         if delay_after_ms > 0 {
             tokio::time::sleep(Duration::from_millis(delay_after_ms)).await;
         }
@@ -87,7 +87,7 @@ impl Door {
             future::pending::<()>().await;
         }
         if matches!(answer, Answer::Drop) {
-            ticket.ends(Outcome::Dropped);
+            ticket.ends(CallEnd::Dropped);
             if let Some(connection) = caller.connection {
                 connection.cut();
             }
@@ -96,7 +96,7 @@ impl Door {
         let breaks_off = matches!(answer, Answer::DropMidBody);
         let response = reply.disfigured(answer, shape);
         if breaks_off {
-            ticket.ends(Outcome::Dropped);
+            ticket.ends(CallEnd::Dropped);
         } else {
             ticket.answered(response.status().as_u16());
         }
@@ -106,19 +106,19 @@ impl Door {
 
 async fn decide(
     then: Then,
-    note: CommitNote,
-    act: impl FnOnce(&Then) -> Reply + Send + 'static,
-) -> Reply {
+    receipt: CommitReceipt,
+    act: impl FnOnce(&Then) -> SimulatedReply + Send + 'static,
+) -> SimulatedReply {
     if !then.commit {
         if then.delay_before_ms > 0 {
             tokio::time::sleep(Duration::from_millis(then.delay_before_ms)).await;
         }
-        note.write(false, "not executed");
-        return Reply::unheard();
+        receipt.write(false, "not executed");
+        return SimulatedReply::unheard();
     }
     let decision = move |then: &Then| {
         let reply = act(then);
-        note.write(reply.committed, &reply.said);
+        receipt.write(reply.committed, &reply.said);
         reply
     };
     if !then.is_slow_to_commit() {
@@ -133,5 +133,5 @@ async fn decide(
         reply
     });
     // It ends early only with the runtime, when nobody is left to answer.
-    detached.await.unwrap_or_else(|_| Reply::unheard())
+    detached.await.unwrap_or_else(|_| SimulatedReply::unheard())
 }
