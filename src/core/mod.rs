@@ -1,6 +1,8 @@
 //! What the service knows and decides, apart from every protocol and every database. Five rooms, one
 //! above the other: a name goes down, never up.
 
+#![warn(missing_docs)]
+
 pub mod domain;
 
 pub mod payment;

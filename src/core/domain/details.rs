@@ -47,6 +47,7 @@ impl ExternalId {
 pub struct ShopReference {
     /// The token's subject, or everybody where there are no tokens.
     pub owner: Box<str>,
+    /// The shop's own number, one order for each.
     pub external_id: ExternalId,
 }
 
@@ -54,7 +55,9 @@ pub struct ShopReference {
 /// `BUYER_RETENTION`; so it has no `Debug` that shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Buyer {
+    /// Where the receipt is mailed to.
     pub email: Option<Box<str>>,
+    /// Where the receipt is sent to, in the form of E.164.
     pub phone: Option<Box<str>>,
 }
 
@@ -90,15 +93,22 @@ impl fmt::Debug for Buyer {
 pub enum Vat {
     /// Not subject to it.
     None,
+    /// 0 %, as for exports: subject to it all the same.
     Zero,
+    /// 5 %.
     Five,
+    /// 7 %.
     Seven,
+    /// 10 %.
     Ten,
+    /// 20 %.
     Twenty,
+    /// 22 %.
     TwentyTwo,
 }
 
 impl Vat {
+    /// From none to the highest.
     pub const ALL: [Self; 7] =
         [Self::None, Self::Zero, Self::Five, Self::Seven, Self::Ten, Self::Twenty, Self::TwentyTwo];
 
@@ -116,6 +126,7 @@ impl Vat {
         }
     }
 
+    /// By its word; `None` for one that this version does not know.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|vat| vat.as_str() == word)
@@ -125,11 +136,13 @@ impl Vat {
 /// All of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderDetails {
+    /// The shop's own number, with who gave it.
     pub reference: Option<ShopReference>,
     /// What the payer reads on the payment system's page.
     pub description: Option<Box<str>>,
     /// The shop's own words, given back as they came.
     pub metadata: BTreeMap<String, String>,
+    /// Where the receipt goes, until it is erased.
     pub buyer: Option<Buyer>,
 }
 

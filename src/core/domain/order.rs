@@ -8,22 +8,34 @@ use std::collections::HashSet;
 
 /// The largest total that every payment system takes, in minor units (Sber: twelve digits).
 pub const MAX_TOTAL_MINOR: i64 = 999_999_999_999;
+/// Lines of an order. What grows with an order (rows, bodies, receipts) is bounded by it.
 pub const MAX_ITEMS: usize = 100;
+/// Pieces of one product in an order.
 pub const MAX_QUANTITY: u32 = 10_000;
 
+/// Where an order stands, for its client. Derived from the order's registrations, never set by
+/// whoever brings news (docs/payments.md, rule 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OrderStatus {
+    /// Placed, and nothing was asked of a payment system; or what was asked for was certainly not
+    /// done.
     New,
     /// A registration is being made or its outcome is being found out.
     Registering,
+    /// A form waits for the payer.
     AwaitingPayment,
+    /// The provider says so. Only a refund of all of it ends this state.
     Paid,
+    /// Refused, declined or expired, without money. Another confirm makes another attempt.
     PaymentFailed,
+    /// Taken back before anything was paid.
     Cancelled,
+    /// All that was paid is back.
     Refunded,
 }
 
 impl OrderStatus {
+    /// In the order of an order's life.
     pub const ALL: [Self; 7] = [
         Self::New,
         Self::Registering,
@@ -34,6 +46,7 @@ impl OrderStatus {
         Self::Refunded,
     ];
 
+    /// Its word in rows, in the API and in the log.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -47,6 +60,7 @@ impl OrderStatus {
         }
     }
 
+    /// By its word; `None` for one that this version does not know.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
@@ -56,9 +70,13 @@ impl OrderStatus {
 /// A line of the order, with the price as the catalog gave it when the order was placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
+    /// What the catalog knows it by.
     pub product_id: ProductId,
+    /// As the catalog had it; later changes there do not reach the order.
     pub name: String,
+    /// In pieces, 1 to [`MAX_QUANTITY`].
     pub quantity: u32,
+    /// Of one piece; 0 is a price.
     pub unit_price: Money,
     /// The price came from the cache while the catalog could not answer.
     pub price_stale: bool,
@@ -66,19 +84,26 @@ pub struct Item {
     pub vat: Option<Vat>,
 }
 
+/// What a customer wants to have, and what it costs. Prices are the catalog's, never the client's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
+    /// Made by us before it is stored, so that a repeat after a lost answer finds it again.
     pub id: OrderId,
     /// `None` for a guest, of whom the shop knows no more than this order.
     pub customer_id: Option<CustomerId>,
+    /// Derived: see [`OrderStatus`].
     pub status: OrderStatus,
+    /// One to [`MAX_ITEMS`] lines, each product once.
     pub items: Vec<Item>,
+    /// Sum of all lines, 1 to [`MAX_TOTAL_MINOR`] minor units of one currency.
     pub total: Money,
     /// Given when it was placed; but for the buyer, who is erased in time, it never changes.
     pub details: OrderDetails,
     /// When the first cancel was accepted: from then on no form is handed out or shown.
     pub cancel_requested_at: Option<Timestamp>,
+    /// By the database's clock.
     pub created_at: Timestamp,
+    /// The last stored change of the aggregate, by the database's clock.
     pub updated_at: Timestamp,
     /// Grows by one with every stored change of the aggregate (optimistic concurrency).
     pub version: i64,
@@ -87,22 +112,29 @@ pub struct Order {
 /// Well-formed but senseless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OrderInvalid {
+    /// None at all, or more than [`MAX_ITEMS`].
     #[error("an order has 1 to {MAX_ITEMS} items")]
     ItemCount,
+    /// Zero, or more than [`MAX_QUANTITY`].
     #[error("a quantity is 1 to {MAX_QUANTITY}")]
     Quantity,
+    /// Two lines of one product: which quantity is meant, nobody knows.
     #[error("a product may stand in an order once")]
     ProductTwice,
+    /// A sum of two currencies is none.
     #[error("all prices of an order are in one currency")]
     Currency,
+    /// Nothing to pay, or more than every payment system takes.
     #[error("the total is 1 to {MAX_TOTAL_MINOR} minor units")]
     Total,
 }
 
 impl OrderInvalid {
+    /// In the order in which they are looked for.
     pub const ALL: [Self; 5] =
         [Self::ItemCount, Self::Quantity, Self::ProductTwice, Self::Currency, Self::Total];
 
+    /// Its word in rows: what an idempotency key keeps of a refusal.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -114,6 +146,7 @@ impl OrderInvalid {
         }
     }
 
+    /// By its word; `None` for one that this version does not know.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|invalid| invalid.as_str() == word)

@@ -5,11 +5,11 @@ use std::fmt;
 
 /// Writes a payment system down once, so that nothing that goes through [`Provider::ALL`] can forget it.
 macro_rules! payment_systems {
-    ($($variant:ident $profile:tt)+) => {
+    ($($(#[$doc:meta])* $variant:ident $profile:tt)+) => {
         /// A payment system. Its row in this file is all that the rest of the service is told of it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Provider {
-            $($variant),+
+            $($(#[$doc])* $variant),+
         }
 
         impl Provider {
@@ -28,11 +28,13 @@ macro_rules! payment_systems {
 }
 
 payment_systems! {
+    /// The bank's acquiring, in either of its two protocols.
     Sber {
         word: "sber",
         name: "Sber",
         webhook: Webhook { by_get: true, signature: None, receipt: "" },
     }
+    /// The aggregator: one protocol, idempotency keys, signed callbacks.
     OdnaKassa {
         word: "odnakassa",
         name: "OdnaKassa",

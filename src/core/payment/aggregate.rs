@@ -13,6 +13,7 @@ use crate::core::payment::task::{Reason, Task, TaskKind};
 /// What storage loads, hands to a decision, and saves as a whole or not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderAggregate {
+    /// Its row lock serialises everything about the aggregate.
     pub order: Order,
     /// All that were ever made, by (provider, sequence).
     pub registrations: Vec<Registration>,
@@ -35,6 +36,7 @@ impl OrderAggregate {
         self.registrations.iter().find(|registration| registration.state.maybe_alive())
     }
 
+    /// The row of this provider and sequence, whatever became of it.
     #[must_use]
     pub fn registration(&self, provider: Provider, sequence: u8) -> Option<&Registration> {
         self.registrations.iter().find(|r| r.provider == provider && r.sequence == sequence)
@@ -54,6 +56,8 @@ impl OrderAggregate {
         self.registrations.iter().find(|r| r.state == RegistrationState::Paid)
     }
 
+    /// The task of this kind that is not over. There is one at most, refunds apart (a unique
+    /// index).
     #[must_use]
     pub fn unfinished(&self, kind: TaskKind) -> Option<&Task> {
         self.tasks.iter().find(|task| task.kind == kind && !task.state.is_final())
@@ -88,6 +92,7 @@ impl OrderAggregate {
                 .any(|task| Some(task.id) == refund.task && task.reason == Some(Reason::Operator))
     }
 
+    /// The refund with this key, whatever became of it.
     #[must_use]
     pub fn refund(&self, key: &RefundKey) -> Option<&Refund> {
         self.refunds.iter().find(|refund| refund.key == *key)

@@ -23,7 +23,9 @@ pub struct Checkout {
 /// What a receipt is made from: lines whose sum is the order's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
+    /// Where it is sent; without one the payment system asks the payer.
     pub buyer: Option<Buyer>,
+    /// Its lines; their sum is the registration's amount.
     pub items: Vec<Item>,
 }
 

@@ -18,8 +18,10 @@ use crate::core::payment::registration::{
 use crate::core::payment::task::{Lease, Reason, Task, TaskKind, TaskState};
 use std::time::Duration;
 
+/// A client wants the order to be payable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfirmCommand {
+    /// Where the form sends the payer back to; `PAYMENT_RETURN_URL` if not said.
     pub return_url: Option<String>,
     /// How long the form is to live.
     pub form_lifetime: Option<Duration>,
@@ -40,6 +42,7 @@ impl ConfirmCommand {
     }
 }
 
+/// What comes of a confirm: [`OrderAggregate::confirm`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfirmDecision {
     /// It waits for the payer already.
@@ -52,6 +55,7 @@ pub enum ConfirmDecision {
     Queued,
     /// Nobody can be asked at this moment: queued until then.
     Postponed {
+        /// When a client should look again.
         retry_after: Duration,
     },
     /// Nobody can be asked, and nothing may be queued: nothing is changed.
@@ -60,32 +64,45 @@ pub enum ConfirmDecision {
     InReview,
     /// A cancel was accepted, and is not done yet.
     CancelInProgress,
+    /// The order's status does not allow it: paid, cancelled or refunded.
     Refused(OrderStatus),
 }
 
+/// What comes of a cancel: [`OrderAggregate::cancel`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CancelDecision {
+    /// The order is cancelled, now or since before.
     Done,
+    /// Accepted: this task sees to it.
     Running(TaskId),
+    /// Accepted: the request shall make this call now.
     Call(ProviderCall),
+    /// The order's status does not allow it: paid or refunded.
     Refused(OrderStatus),
 }
 
+/// A client wants money back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefundCommand {
     /// All that is left, if not said.
     pub amount: Option<Money>,
     /// The client's own key.
     pub client_key: Option<String>,
+    /// `traceparent` of the request, which its task carries on.
     pub trace: Option<String>,
 }
 
+/// What comes of a refund: [`OrderAggregate::refund_payment`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefundDecision {
+    /// Planned: the request shall ask this question now. What was given back so far is asked for
+    /// before anything is sent.
     Call(ProviderCall),
     /// The client's key names a refund of the order, of which this is a repeat.
     Known {
+        /// The task that saw or sees to it.
         task: TaskId,
+        /// How far it has come.
         state: RefundState,
     },
     /// The client's key names a refund of another sum.
@@ -96,6 +113,7 @@ pub enum RefundDecision {
     Exceeds,
     /// Not what was paid in.
     OtherCurrency,
+    /// The order's status does not allow it: there is no money to give back.
     Refused(OrderStatus),
 }
 

@@ -16,11 +16,15 @@ use uuid::Uuid;
 pub struct DecisionContext {
     /// The task whose lease is in hand; for a command, the id that its new task gets.
     pub task: TaskId,
+    /// The lease that the caller holds. A decision by another token changes nothing.
     pub token: LeaseToken,
     /// The database's clock.
     pub now: Timestamp,
+    /// The configured rules.
     pub policy: Arc<PaymentPolicy>,
+    /// What the configured payment systems promise.
     pub providers: Arc<ProviderPromises>,
+    /// What this run has seen so far.
     pub history: RunHistory,
     /// 0 to 1: the luck by which pauses are spread.
     pub luck: f64,
@@ -57,6 +61,7 @@ pub struct RunHistory {
     pub queried: Vec<(Provider, u8)>,
     /// The first call of the run that was certainly not executed, whatever its kind.
     pub unavailable: Option<PaymentSystemUnavailableError>,
+    /// The last call that was completed, if one was.
     pub last: Option<CompletedCall>,
 }
 

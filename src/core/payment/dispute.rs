@@ -7,10 +7,13 @@ use crate::core::payment::report::PaymentReport;
 /// Both sides, as they stood when a person was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispute {
+    /// The provider's record.
     pub theirs: Side,
+    /// Our record.
     pub ours: Side,
 }
 
+/// One side of a contradiction, as a person sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
     /// Of the payment or, when refunds are in dispute, of all that was given back. `None` if not told.

@@ -13,7 +13,9 @@ use crate::core::payment::report::PaymentReport;
 /// One call, committed as an intent before it is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderCall {
+    /// What it is about.
     pub target: CallTarget,
+    /// What is asked or told.
     pub kind: CallKind,
     /// When it was decided, by the database's clock. For a send it is the name of the send: news about an
     /// earlier one that comes late must not be taken for news about this one. What a question brings is
@@ -24,13 +26,19 @@ pub struct ProviderCall {
 /// The registration that a call is about, as the provider must see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallTarget {
+    /// Who is called.
     pub provider: Provider,
+    /// With the provider it names the registration's row.
     pub sequence: u8,
+    /// Our number at the provider: the same in every repeat.
     pub number: ProviderNumber,
+    /// What is to be paid; a report of another sum is a contradiction (docs/payments.md, rule 4).
     pub amount: Money,
+    /// The provider's own id, when it was ever told.
     pub external_id: Option<String>,
 }
 
+/// What one call asks of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallKind {
     /// Makes the order payable.
@@ -43,8 +51,11 @@ pub enum CallKind {
         /// keys said no to once it must not say no to for ever.
         key: String,
     },
+    /// Gives money back.
     Refund {
+        /// The same in every repeat: a provider that keeps keys gives back once.
         key: RefundKey,
+        /// A part of what was paid, or all of it.
         amount: Money,
     },
 }
@@ -64,30 +75,55 @@ pub struct QueryBasis {
 /// A call that is over, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedCall {
+    /// What the call was about.
     pub target: CallTarget,
+    /// When it was decided, by the database's clock: see [`ProviderCall::decided_at`].
     pub decided_at: Timestamp,
+    /// What became of it.
     pub result: CallResult,
 }
 
+/// What became of a call, by its kind, so that no register call can end as a question does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallResult {
+    /// Of [`CallKind::Register`].
     Register(RegisterResult),
-    Query { basis: QueryBasis, result: QueryResult },
+    /// Of [`CallKind::Query`].
+    Query {
+        /// What stood there when the question was decided on.
+        basis: QueryBasis,
+        /// The answer.
+        result: QueryResult,
+    },
+    /// Of [`CallKind::Cancel`].
     Cancel(ChangeResult),
-    Refund { key: RefundKey, result: ChangeResult },
+    /// Of [`CallKind::Refund`].
+    Refund {
+        /// Which refund it was about.
+        key: RefundKey,
+        /// What the provider made of it.
+        result: ChangeResult,
+    },
 }
 
+/// Of a registration. Only `Unknown` leaves it open whether the provider has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RegisterResult {
+    /// The provider has it, and here is its form.
     Registered {
+        /// The provider's own id.
         external_id: String,
+        /// Where the payer pays.
         form_url: String,
+        /// When the form ends, where the provider tells.
         expires_at: Option<Timestamp>,
     },
     /// The provider knows the number from before: ask for it.
     Duplicate,
     /// A business refusal, without effect.
     Refused {
+        /// Whether it is about our account, not this order: then another provider may take it
+        /// (`PAYMENT_FAILOVER_ON_REJECTED`).
         concerns_account: bool,
     },
     /// Certainly without effect.
@@ -96,8 +132,10 @@ pub enum RegisterResult {
     Unknown,
 }
 
+/// Of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QueryResult {
+    /// What the provider's record says.
     Found(PaymentReport),
     /// The provider's business answer "no such order".
     NotFound,
@@ -112,12 +150,16 @@ pub enum QueryResult {
 pub enum ChangeResult {
     /// The provider took our word.
     Acknowledged,
+    /// A business refusal, without effect.
     Refused,
+    /// Certainly without effect.
     NotExecuted(PaymentSystemUnavailableError),
+    /// May have happened.
     Unknown,
 }
 
 impl CallTarget {
+    /// The registration as its row names it.
     #[must_use]
     pub fn of(registration: &Registration) -> Self {
         Self {
@@ -131,11 +173,13 @@ impl CallTarget {
 }
 
 impl ProviderCall {
+    /// A call about this registration, decided now.
     #[must_use]
     pub fn new(registration: &Registration, kind: CallKind, now: Timestamp) -> Self {
         Self { target: CallTarget::of(registration), kind, decided_at: now }
     }
 
+    /// A question that takes note of what stands there, so that its answer counts once.
     #[must_use]
     pub fn query(registration: &Registration, now: Timestamp) -> Self {
         let basis = QueryBasis {
@@ -146,6 +190,7 @@ impl ProviderCall {
         Self::new(registration, CallKind::Query(basis), now)
     }
 
+    /// A cancellation under the key that repeats of it share.
     #[must_use]
     pub fn cancel(registration: &Registration, now: Timestamp) -> Self {
         let wanted = registration.given_up_at.unwrap_or(now).micros();
@@ -164,6 +209,7 @@ impl ProviderCall {
         Self::new(registration, CallKind::Query(basis), now)
     }
 
+    /// Whether it can make something payable.
     #[must_use]
     pub const fn registers(&self) -> bool {
         matches!(self.kind, CallKind::Register(_))
@@ -175,6 +221,7 @@ impl ProviderCall {
         matches!(self.kind, CallKind::Query(_))
     }
 
+    /// The call with what became of it.
     #[must_use]
     pub fn completed(self, result: CallResult) -> CompletedCall {
         CompletedCall { target: self.target, decided_at: self.decided_at, result }

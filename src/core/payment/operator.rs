@@ -21,6 +21,7 @@ pub enum OperatorFinding {
 }
 
 impl OperatorFinding {
+    /// Its word in the API and in the audit.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -34,14 +35,19 @@ impl OperatorFinding {
 /// Why a person may not do that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OperatorRefused {
+    /// A final answer never changes.
     #[error("the task is over")]
     Over,
+    /// Its holder may be in the middle of a call: wait for the end of the lease.
     #[error("somebody works on the task at this moment")]
     Running,
+    /// Retried or cancelled it could be done twice, or be done and called not done.
     #[error("its outcome is unknown: resolve it first")]
     Unknown,
+    /// There is no question that a finding would answer.
     #[error("no outcome of this order is unknown")]
     NothingUnknown,
+    /// The person has looked at another registration than the one in doubt.
     #[error("what is unknown by now has another number")]
     AnotherNumber,
 }

@@ -22,6 +22,8 @@ pub enum CancelPaid {
     Review,
 }
 
+/// The rules of money that are configured: read at start, the same for every decision of a
+/// process.
 #[derive(Debug, Clone)]
 pub struct PaymentPolicy {
     /// `PAYMENT_PROVIDERS`: order of preference.
@@ -38,6 +40,7 @@ pub struct PaymentPolicy {
     pub looks_after_payment: Vec<Duration>,
     /// `PAYMENT_FAILOVER_ON_REJECTED`.
     pub failover_on_rejected: bool,
+    /// `CANCEL_PAID`: what becomes of a payment that was faster than an accepted cancel.
     pub cancel_paid: CancelPaid,
     /// `PAYMENT_NUMBER_PREFIX`.
     pub number_prefix: String,
@@ -49,6 +52,7 @@ pub struct PaymentPolicy {
     pub lease: Duration,
     /// `TASK_BACKOFF`, `TASK_BACKOFF_MAX`.
     pub backoff: Duration,
+    /// The longest pause, whoever asked for it.
     pub backoff_max: Duration,
     /// `TASK_MAX_AGE`.
     pub max_age: Duration,

@@ -52,6 +52,7 @@ impl RefundKey {
         Self(Uuid::new_v5(&order.uuid(), name.as_bytes()).to_string().into())
     }
 
+    /// As the provider is told it and the row keeps it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -86,6 +87,7 @@ pub enum RefundState {
 }
 
 impl RefundState {
+    /// In the order of a refund's life.
     pub const ALL: [Self; 8] = [
         Self::Planned,
         Self::Sent,
@@ -97,6 +99,7 @@ impl RefundState {
         Self::Review,
     ];
 
+    /// Its word in rows and in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -111,6 +114,7 @@ impl RefundState {
         }
     }
 
+    /// By its word; `None` for one that this version does not know.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
@@ -144,8 +148,10 @@ pub enum RefundOrigin {
 }
 
 impl RefundOrigin {
+    /// In the order of their declaration.
     pub const ALL: [Self; 4] = [Self::Client, Self::LateMoney, Self::Cancel, Self::Elsewhere];
 
+    /// Its word in rows.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -156,20 +162,28 @@ impl RefundOrigin {
         }
     }
 
+    /// By its word; `None` for one that this version does not know.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|origin| origin.as_str() == word)
     }
 }
 
+/// Money given back, as an entity of the aggregate (docs/payments.md, rule 11): its row is
+/// committed before anything is sent, and remembers the key for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refund {
+    /// Names it within its order.
     pub key: RefundKey,
     /// The registration whose money it gives back.
     pub provider: Provider,
+    /// With the provider it names the registration's row.
     pub sequence: u8,
+    /// What is to be given back, or was.
     pub amount: Money,
+    /// How far it has come.
     pub state: RefundState,
+    /// Who wanted it.
     pub origin: RefundOrigin,
     /// The task that sees to it; none for a refund that was made elsewhere.
     pub task: Option<TaskId>,
@@ -183,7 +197,9 @@ pub struct Refund {
     pub acknowledged: bool,
     /// Reports since the last send that told the sum of before.
     pub unchanged: u32,
+    /// By the database's clock.
     pub created_at: Timestamp,
+    /// By the database's clock.
     pub updated_at: Timestamp,
 }
 
@@ -220,6 +236,7 @@ impl Refund {
         (self.provider, self.sequence) == (registration.provider, registration.sequence)
     }
 
+    /// A refund of which nothing was sent yet.
     #[must_use]
     pub const fn planned(
         key: RefundKey,

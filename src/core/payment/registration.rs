@@ -16,6 +16,7 @@ pub enum RegistrationState {
     Unknown,
     /// Waits for the payer.
     Live,
+    /// The provider says so. Never undone by news (docs/payments.md, rule 5).
     Paid,
     /// Refused, declined, expired or cancelled at the provider.
     Dead,
@@ -26,6 +27,7 @@ pub enum RegistrationState {
 }
 
 impl RegistrationState {
+    /// In the order of a registration's life.
     pub const ALL: [Self; 7] = [
         Self::Intent,
         Self::Unknown,
@@ -36,6 +38,7 @@ impl RegistrationState {
         Self::Surplus,
     ];
 
+    /// Its word in rows.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,6 +52,7 @@ impl RegistrationState {
         }
     }
 
+    /// By its word; `None` for one that this version does not know.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
@@ -74,14 +78,17 @@ pub enum Ending {
     Refused,
     /// The payer's bank said no.
     Declined,
+    /// Nobody paid in time.
     Expired,
     /// Taken back by us.
     Cancelled,
 }
 
 impl Ending {
+    /// In the order of their declaration.
     pub const ALL: [Self; 4] = [Self::Refused, Self::Declined, Self::Expired, Self::Cancelled];
 
+    /// Its word in rows.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,6 +99,7 @@ impl Ending {
         }
     }
 
+    /// By its word; `None` for one that this version does not know.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|ending| ending.as_str() == word)
@@ -101,17 +109,20 @@ impl Ending {
 /// Why a payer's bank said no: one table of stable words for all payment systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Decline {
+    /// Not enough money on the card.
     InsufficientFunds,
     /// The payer was not who 3-D Secure expected, or did not go through with it.
     AuthenticationFailed,
     /// A limit of the card, of the bank or of the shop.
     LimitExceeded,
+    /// The bank, or the payment system, did not trust the payment.
     FraudSuspected,
     /// Anything else, and what the payment system did not explain.
     Other,
 }
 
 impl Decline {
+    /// From the most to the least explained.
     pub const ALL: [Self; 5] = [
         Self::InsufficientFunds,
         Self::AuthenticationFailed,
@@ -132,6 +143,7 @@ impl Decline {
         }
     }
 
+    /// By its word; `None` for one that this version does not know.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|decline| decline.as_str() == word)
@@ -144,19 +156,28 @@ const LOOKS_AFTER_DEATH: [Duration; 2] = [Duration::from_secs(300), Duration::fr
 /// The two digits of a provider number allow no more.
 pub const LAST_SEQUENCE: u8 = 99;
 
+/// One call that could have made the order payable, as a row that was committed before the call.
+/// Its number never changes and is never used for anything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     /// 1 to 99; grows only after a dead registration. With the provider it names the row.
     pub sequence: u8,
+    /// Where it was made.
     pub provider: Provider,
+    /// Our number there.
     pub number: ProviderNumber,
+    /// What is to be paid: the order's total when it was made.
     pub amount: Money,
+    /// How much of it is certain.
     pub state: RegistrationState,
+    /// How it ended without money, if it did.
     pub ending: Option<Ending>,
     /// Why the payer's bank said no, where the provider told.
     pub decline: Option<Decline>,
     /// The provider's own id.
     pub external_id: Option<String>,
+    /// Where the payer pays. Handed out only while the registration is live (docs/payments.md,
+    /// rule 10).
     pub form_url: Option<String>,
     /// Where that sends the payer back to, as the provider was told last.
     pub return_url: Option<String>,
@@ -171,7 +192,9 @@ pub struct Registration {
     pub given_up_at: Option<Timestamp>,
     /// When somebody last told of news that no answer has settled yet.
     pub sync_requested_at: Option<Timestamp>,
+    /// When the provider first said that it has it.
     pub registered_at: Option<Timestamp>,
+    /// When we first heard that it is paid.
     pub paid_at: Option<Timestamp>,
     /// It was paid although it had been given up.
     pub paid_late: bool,
@@ -181,13 +204,17 @@ pub struct Registration {
     pub looks: u32,
     /// Since when the provider tells a status that we do not know, or a hold.
     pub strange_since: Option<Timestamp>,
+    /// When the form ends, where the provider tells.
     pub expires_at: Option<Timestamp>,
+    /// The largest sum that the provider ever told was given back: it only grows.
     pub refunded: Money,
     /// The word of the last fact: where the present state comes from.
     pub evidence: String,
     /// What the provider told when it last contradicted our record: number, amount, status.
     pub contradiction: Option<String>,
+    /// By the database's clock.
     pub created_at: Timestamp,
+    /// By the database's clock.
     pub updated_at: Timestamp,
 }
 
@@ -334,7 +361,9 @@ impl Registration {
 /// A form that waits for its payer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenForm {
+    /// Whose form it is.
     pub provider: Provider,
+    /// Where the payer pays.
     pub form_url: String,
     /// Where it sends the payer back to; not known of forms that an earlier version registered.
     pub return_url: Option<String>,

@@ -26,29 +26,83 @@ impl Events for Unheard {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// An order was placed, with this total.
-    OrderPlaced { total: Money },
+    OrderPlaced {
+        /// Its price.
+        total: Money,
+    },
     /// An order's status changed.
-    OrderMoved { from: OrderStatus, to: OrderStatus },
+    OrderMoved {
+        /// What it was.
+        from: OrderStatus,
+        /// What it is now.
+        to: OrderStatus,
+    },
     /// Registering a payment came to an end; `system` is the provider that was asked last.
-    Registration { system: Provider, result: RegistrationResult },
+    Registration {
+        /// Who was asked last.
+        system: Provider,
+        /// How it ended.
+        result: RegistrationResult,
+    },
     /// An outcome that was unknown is known.
-    Reconciled { system: Provider, finding: ReconcileFinding },
+    Reconciled {
+        /// Who was asked.
+        system: Provider,
+        /// What it said.
+        finding: ReconcileFinding,
+    },
     /// A system did not answer, and something else was done instead.
-    Fallback { system: System, kind: FallbackKind, cause: Cause },
+    Fallback {
+        /// Who did not answer.
+        system: System,
+        /// What was done instead.
+        kind: FallbackKind,
+        /// Why there was no answer.
+        cause: Cause,
+    },
     /// A product was shown that is so old.
-    StaleServed { age: Duration },
+    StaleServed {
+        /// Since the catalog last told of it.
+        age: Duration,
+    },
     /// A run of a task ended.
-    TaskStep { kind: TaskKind, outcome: StepOutcome },
+    TaskStep {
+        /// What the task is for.
+        kind: TaskKind,
+        /// How the run ended.
+        outcome: StepOutcome,
+    },
     /// A task reached a final state at this age.
-    TaskFinished { kind: TaskKind, outcome: &'static str, age: Duration },
+    TaskFinished {
+        /// What the task was for.
+        kind: TaskKind,
+        /// The word of its final state.
+        outcome: &'static str,
+        /// Since the task was made.
+        age: Duration,
+    },
     /// A task needs a person.
-    Review { kind: TaskKind },
+    Review {
+        /// What the task was for.
+        kind: TaskKind,
+    },
     /// Money arrived for a registration that was given up.
-    LateTruth { system: Provider },
+    LateTruth {
+        /// Where the money is.
+        system: Provider,
+    },
     /// A provider tells a status that we do not know.
-    StrangeStatus { system: Provider },
+    StrangeStatus {
+        /// Who told it.
+        system: Provider,
+    },
     /// A callback was served.
-    Callback { system: Provider, outcome: CallbackOutcome },
+    Callback {
+        /// Whose callback it was.
+        system: Provider,
+        /// What became of it.
+        outcome: CallbackOutcome,
+    },
     /// A request came with an idempotency key.
     Idempotency(IdempotencyResult),
 }
@@ -75,6 +129,7 @@ pub enum ReconcileFinding {
     NotExecuted,
     /// What the provider has contradicts what we have.
     Mismatch,
+    /// More was given back than our refunds explain.
     RefundElsewhere,
 }
 

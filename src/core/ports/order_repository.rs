@@ -12,6 +12,8 @@ use crate::core::ports::storage_error::StorageError;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Orders, each with all that belongs to it. Every change of one goes through a decision that the
+/// storage runs under the order's lock; nothing locks two orders.
 #[async_trait::async_trait]
 pub trait OrderRepository: Send + Sync + fmt::Debug {
     /// Commits a new order, which then carries the database's time.
@@ -38,6 +40,11 @@ pub trait OrderRepository: Send + Sync + fmt::Debug {
         decide: Decide,
     ) -> Result<bool, StorageError>;
 
+    /// All that stands there about an order, without a lock: for showing, never for deciding.
+    /// `None` where there is none, or where `scope` may not see it.
+    ///
+    /// # Errors
+    /// The storage does not answer, or holds what this version cannot read.
     async fn aggregate(
         &self,
         id: OrderId,
@@ -66,8 +73,10 @@ pub trait OrderRepository: Send + Sync + fmt::Debug {
     async fn keep_unknown_callback(&self, entry: InboxEntry) -> Result<bool, StorageError>;
 }
 
+/// What became of an order that was to be placed once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placed {
+    /// It is there, with the database's time.
     New(Order),
     /// The key has been used before; nothing was placed. The caller compares the fingerprint.
     Known(IdempotencyRecord),
@@ -76,10 +85,12 @@ pub enum Placed {
 /// What storage needs to know before it runs a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadOptions {
+    /// The order and all that belongs to it.
     Aggregate,
     /// Also how many `register_payment` tasks wait for a provider, up to this limit: what it costs does not
     /// grow with their number, and decisions that compare it with the limit never pass it together.
     QueueLength {
+        /// The limit that the decision compares with.
         up_to: u64,
     },
 }
@@ -102,9 +113,12 @@ pub struct SideWrites {
     pub inbox: Option<InboxEntry>,
     /// A key that is taken already undoes the decision: [`StorageError::Unavailable`].
     pub kept: Option<(IdempotentRequest, KeptOutcome)>,
+    /// What a person did: committed with what came of it, or not at all.
     pub audit: Option<AuditEntry>,
 }
 
+/// A pure decision: it may be run again when a commit's fate is unknown or another writer was
+/// faster, so it must do nothing but compute.
 pub type Decide = Box<dyn FnMut(&mut OrderAggregate, &TxContext) -> SideWrites + Send>;
 
 /// Runs a pure decision on an order and returns what it answered, once that is committed. `None`
@@ -133,11 +147,14 @@ pub async fn decide<T: Send + 'static>(
 /// Whose orders a reader may see. Every read carries it, so that no query can forget it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
+    /// For operators, and for tokens that may see every order.
     Anyone,
+    /// For a customer: another's order is as good as none.
     Only(CustomerId),
 }
 
 impl Scope {
+    /// Whether an order of this customer may be seen; a guest's order is nobody's in particular.
     #[must_use]
     pub fn allows(&self, customer: Option<&CustomerId>) -> bool {
         match self {
@@ -147,8 +164,10 @@ impl Scope {
     }
 }
 
+/// A question for one page of orders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OrderQuery {
+    /// Of this customer alone, if named.
     pub customer_id: Option<CustomerId>,
     /// Any of these; any at all if none is named.
     pub statuses: Vec<OrderStatus>,
@@ -156,9 +175,13 @@ pub struct OrderQuery {
     pub ids: Option<Vec<OrderId>>,
     /// Not before the first and before the second.
     pub created: (Option<Timestamp>, Option<Timestamp>),
+    /// Only what has changed at or after this moment.
     pub updated_since: Option<Timestamp>,
+    /// Only the order with this number of the shop.
     pub external_id: Option<ExternalId>,
+    /// What comes first.
     pub sort: OrderSort,
+    /// At most so many. Ask for one more to learn whether there is another page.
     pub limit: usize,
     /// Only what comes after the order of that moment and id.
     pub after: Option<(Timestamp, OrderId)>,
@@ -167,16 +190,20 @@ pub struct OrderQuery {
 /// By which time a list is sorted, and by id where that is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OrderSort {
+    /// By the time of placing, and by id where that is the same.
     #[default]
     NewestFirst,
+    /// The other way round.
     OldestFirst,
     /// What changed longest ago first: to go on from where an earlier reading ended.
     LongestUnchangedFirst,
 }
 
 impl OrderSort {
+    /// The usual one first.
     pub const ALL: [Self; 3] = [Self::NewestFirst, Self::OldestFirst, Self::LongestUnchangedFirst];
 
+    /// Its word in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -186,6 +213,7 @@ impl OrderSort {
         }
     }
 
+    /// By its word; `None` for no order that we know.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|sort| sort.as_str() == word)
@@ -204,18 +232,26 @@ impl OrderSort {
 /// A callback as it came, kept for audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboxEntry {
+    /// Whose callback it is.
     pub provider: Provider,
+    /// What it says that it is about: our number.
     pub number: ProviderNumber,
+    /// The provider's id of the event, where it numbers them: one is kept once.
     pub event_id: Option<String>,
+    /// The provider's word for what happened.
     pub kind: String,
+    /// Whether its signature was verified. Unsigned ones are kept as such.
     pub signed: bool,
 }
 
 /// What an operator did by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
+    /// A word for what was done: `retry`, `cancel`, `resolve`.
     pub action: String,
+    /// The task that it was done to, if it was one.
     pub task_id: Option<TaskId>,
+    /// In that person's words.
     pub reason: String,
     /// The name of the operator's token.
     pub by: String,

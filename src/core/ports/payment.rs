@@ -28,6 +28,7 @@ use std::time::Duration;
 /// * **A callback is a hint.** Whoever sent it, it only makes the core ask.
 #[async_trait::async_trait]
 pub trait PaymentPort: Send + Sync + fmt::Debug {
+    /// Who it speaks to: the word of its rows, labels and routes.
     fn provider(&self) -> Provider;
 
     /// No call lasts longer than this.
@@ -86,6 +87,8 @@ pub trait PaymentPort: Send + Sync + fmt::Debug {
     fn read_callback(&self, raw: &RawCallback<'_>) -> Result<Callback, CallbackError>;
 }
 
+/// How much a payment system can be given at this moment, so that nobody claims work which the
+/// guards would refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
     /// Calls that would be let through now.
@@ -96,48 +99,63 @@ pub struct Capacity {
     pub retry_after: Duration,
 }
 
+/// What a payment system must know to make an order payable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterOrder {
+    /// Ours, never used for another order or another sum.
     pub number: ProviderNumber,
+    /// What the payer is to pay, all at once.
     pub amount: Money,
+    /// How the payer comes and goes; the same in every repeat of the number.
     pub checkout: Checkout,
 }
 
 /// A registration as both sides name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentRef {
+    /// Ours.
     pub number: ProviderNumber,
     /// The provider's own id, when it was ever told.
     pub external_id: Option<String>,
 }
 
+/// Takes an unpaid registration back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CancelOrder {
+    /// Which one.
     pub payment: PaymentRef,
     /// The cancellation's key: 1 to 64 of `[A-Za-z0-9_-]`, the same for every repeat whose outcome is in
     /// doubt, another once it was refused.
     pub cancel_id: String,
 }
 
+/// Gives back a part of what was paid, or all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefundOrder {
+    /// Of which payment.
     pub payment: PaymentRef,
+    /// In the payment's currency.
     pub amount: Money,
     /// The refund's key: 1 to 36 of `[A-Za-z0-9_-]`, the same for every repeat of the same refund, another
     /// for every other refund of the payment.
     pub refund_id: String,
 }
 
+/// A registration that waits for its payer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registered {
+    /// The provider's own id.
     pub external_id: String,
+    /// Where the payer pays: an address that the adapter has checked.
     pub form_url: String,
+    /// When the form ends, where the provider tells.
     pub expires_at: Option<Timestamp>,
 }
 
 /// The answer to a status query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
+    /// The provider's record of the number.
     Found(PaymentReport),
     /// The provider's business answer "no such order" (never the 404 of a proxy or of a wrong path).
     NotFound,
@@ -174,10 +192,12 @@ impl PaymentError {
     }
 }
 
+/// A business refusal: the provider has understood the call and did nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
     /// Our own class of the provider's code, safe to log.
     pub code: String,
+    /// Whom it is about: it decides whether another provider may be asked.
     pub concerns: Concern,
 }
 
@@ -190,6 +210,7 @@ impl fmt::Display for Rejection {
 /// Whom a refusal is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concern {
+    /// This order: another provider would refuse it as well.
     Order,
     /// Our credentials or rights: an alarm for the operator.
     Account,
@@ -206,12 +227,14 @@ pub struct RawCallback<'a> {
     pub query: &'a str,
     /// The value of the header that the provider's row names, if it came.
     pub signature: Option<&'a str>,
+    /// Byte by byte as it came, for the signature.
     pub body: &'a [u8],
 }
 
 /// A hint that a payment has news; only a query makes it a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Callback {
+    /// Ours: only orders of ours are asked about.
     pub number: ProviderNumber,
     /// Where the provider numbers its events.
     pub event_id: Option<String>,
@@ -223,10 +246,13 @@ pub struct Callback {
     pub signed_at: Option<Timestamp>,
 }
 
+/// Why a callback is not taken as a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallbackError {
+    /// Missing, or of another secret.
     #[error("the signature does not match")]
     SignatureInvalid,
+    /// It cannot be read; says what is missing, without its text.
     #[error("not a callback: {0}")]
     Malformed(&'static str),
     /// The provider did sign it, and it names no order of ours. It is taken all the same: a partner

@@ -12,8 +12,14 @@ use crate::core::ports::storage_error::StorageError;
 use std::fmt;
 use std::time::Duration;
 
+/// Tasks across all orders: what is due, and who takes it. How a task ends is decided with its
+/// order, through [`super::order_repository::OrderRepository`].
 #[async_trait::async_trait]
 pub trait TaskQueue: Send + Sync + fmt::Debug {
+    /// One task with what it made. `None` where there is none, or where `scope` may not see it.
+    ///
+    /// # Errors
+    /// The storage does not answer, or holds what this version cannot read.
     async fn task(&self, id: TaskId, scope: &Scope) -> Result<Option<TaskView>, StorageError>;
 
     /// For the operator: newest first, by (`created_at`, `id`).
@@ -44,16 +50,23 @@ pub enum Wakeup {
     TaskFinished,
 }
 
+/// A question for one page of tasks, for operators.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskQuery {
+    /// Of this order alone, if named.
     pub order: Option<OrderId>,
+    /// In this state alone, if named.
     pub state: Option<TaskState>,
+    /// At most so many.
     pub limit: usize,
+    /// Only what comes after the task of that moment and id.
     pub after: Option<(Timestamp, TaskId)>,
 }
 
+/// A task as its client sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskView {
+    /// Its row.
     pub task: Task,
     /// The registration that it made.
     pub registration: Option<Registration>,
@@ -61,22 +74,33 @@ pub struct TaskView {
     pub refund: Option<Refund>,
 }
 
+/// Takes leases of what is due. No row is given to two: another instance's claim passes over it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRequest {
+    /// Which instance asks.
     pub owner: InstanceId,
     /// Shared by the whole batch: it is unique for each task and claim all the same.
     pub token: LeaseToken,
+    /// `TASK_LEASE`, counted from the claim by the database's clock. There is no heartbeat: it is
+    /// longer than any step.
     pub lease: Duration,
     /// How many to take of each lane; `None` is the lane of tasks that any provider can serve.
     pub lanes: Vec<(Option<Provider>, usize)>,
 }
 
+/// A task whose lease the claiming instance now holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
+    /// The order that it is about.
     pub order_id: OrderId,
+    /// Which one.
     pub task_id: TaskId,
+    /// What it is for.
     pub kind: TaskKind,
+    /// The right to decide about it.
     pub token: LeaseToken,
+    /// How often somebody began to work on it, this time included.
     pub attempts: u32,
+    /// `traceparent` of the request that it came from: its run goes on with that trace.
     pub trace: Option<String>,
 }

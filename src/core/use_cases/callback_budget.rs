@@ -17,6 +17,8 @@ const MOST_NUMBERS: usize = 10_000;
 /// When the present period of a number began, and how many callbacks it has had.
 type Spent = (Instant, u32);
 
+/// How many callbacks about one number are followed at once, in this process. Bounded in numbers,
+/// too: one that cannot be remembered waits.
 #[derive(Debug, Default)]
 pub struct CallbackBudget(Mutex<HashMap<(Provider, ProviderNumber), Spent>>);
 

@@ -15,35 +15,50 @@ use crate::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Who wants which order taken back.
 #[derive(Debug)]
 pub struct CancelRequest {
+    /// Which one.
     pub order_id: OrderId,
+    /// Whose orders the caller may see.
     pub scope: Scope,
+    /// How long the caller waits, and in which trace.
     pub call: Call,
 }
 
+/// An accepted cancel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cancellation {
     /// The order is cancelled: read it.
     Done,
+    /// It cannot be done now, and goes on without the client.
     Queued {
+        /// The task to look at.
         task_id: TaskId,
+        /// When to look again.
         retry_after: Duration,
     },
 }
 
+/// Why a cancel was not accepted: nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CancelError {
+    /// Or not the caller's.
     #[error("no such order")]
     NotFound,
+    /// It is paid or refunded: a refund is the way.
     #[error("an order that is {} cannot be cancelled", .0.as_str())]
     NotCancellable(OrderStatus),
+    /// Whether it was accepted is not known where a commit got no answer; a repeat is safe.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
+/// Takes an order back: at once when nothing was sent, else after it is known what is alive
+/// (docs/payments.md, rules 10 and 17).
 #[derive(Debug)]
 pub struct CancelOrder {
+    /// Makes the call and goes on without the client.
     pub engine: Arc<Engine>,
 }
 

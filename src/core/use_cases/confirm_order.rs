@@ -24,9 +24,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
+/// Who wants to pay for which order.
 #[derive(Debug)]
 pub struct ConfirmRequest {
+    /// Which one.
     pub order_id: OrderId,
+    /// Whose orders the caller may see.
     pub scope: Scope,
     /// Validated at the door.
     pub return_url: Option<String>,
@@ -36,29 +39,47 @@ pub struct ConfirmRequest {
     pub wait: Option<Duration>,
     /// `Prefer: respond-async`.
     pub respond_async: bool,
+    /// How long the caller waits, and in which trace. A register call that has begun is not cut by
+    /// it.
     pub call: Call,
 }
 
+/// An accepted confirm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmation {
+    /// The payer can pay there.
     Registered(OpenForm),
-    Queued { task_id: TaskId, retry_after: Duration },
+    /// There is no form yet, and the search for one goes on without the client.
+    Queued {
+        /// The task to look at.
+        task_id: TaskId,
+        /// When to look again.
+        retry_after: Duration,
+    },
 }
 
+/// Why there is no form and will be none by itself: nothing is alive at any provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfirmError {
+    /// Or not the caller's.
     #[error("no such order")]
     NotFound,
+    /// It is paid, cancelled or refunded.
     #[error("an order that is {} cannot be confirmed", .0.as_str())]
     NotConfirmable(OrderStatus),
+    /// From then on nobody is given a form (docs/payments.md, rule 17).
     #[error("a cancel of the order was accepted")]
     CancelInProgress,
+    /// The order is `payment_failed`; the same would be refused again.
     #[error("the payment system refused the order")]
     Rejected,
+    /// Nobody executed anything, and nothing may be queued. The order is as before.
     #[error(transparent)]
     Unavailable(#[from] PaymentSystemUnavailableError),
+    /// Nothing was sent. The order is as before.
     #[error("too little time left to start")]
     DeadlineExceeded,
+    /// Whether it was accepted is not known where a commit got no answer; a repeat is safe.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -69,8 +90,10 @@ const READ_AGAIN: Duration = Duration::from_millis(500);
 /// The answer comes this much before the client's deadline, so that it still arrives.
 const ANSWER_EARLY: Duration = Duration::from_millis(20);
 
+/// Makes an order payable, at the first payment system that takes it.
 #[derive(Debug)]
 pub struct ConfirmOrder {
+    /// Makes the call and goes on without the client.
     pub engine: Arc<Engine>,
 }
 

@@ -15,16 +15,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What a use case answers, and whether it has answered so before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<T> {
+    /// Served now.
     First(T),
+    /// What the key's first request was answered.
     Replayed(T),
 }
 
+/// Why a request with a key is not served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdempotencyError {
+    /// Its first request has no answer yet: ask again later.
     #[error("a request with this key is still under way")]
     InProgress,
+    /// Another body or path under the same key: a mistake of the client's, never served.
     #[error("the key stands for another request")]
     KeyReused,
+    /// What the key stands for cannot be read.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -34,11 +40,13 @@ pub enum IdempotencyError {
 pub enum KeyUse {
     /// It is the first: to be served while this is held.
     First(InFlight),
+    /// It has an answer already, which is given again.
     Repeat(KeptOutcome),
 }
 
 type InFlightKeys = Arc<Mutex<HashMap<IdempotencyKey, Fingerprint>>>;
 
+/// Keys of clients: those under way in this process, before those that are stored.
 #[derive(Debug)]
 pub struct Idempotency {
     store: Arc<dyn IdempotencyStore>,
@@ -54,6 +62,7 @@ pub struct InFlight {
 }
 
 impl Idempotency {
+    /// Nothing is under way.
     #[must_use]
     pub fn new(store: Arc<dyn IdempotencyStore>, events: Arc<dyn Events>) -> Self {
         Self { store, events, in_flight: InFlightKeys::default() }

@@ -14,18 +14,25 @@ use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::TaskQuery;
 use std::sync::Arc;
 
+/// What a person may do to a task. Committed together with an audit entry, or not at all.
 #[derive(Debug)]
 pub struct OperateTasks {
+    /// Carries on what was released.
     pub engine: Arc<Engine>,
 }
 
+/// What is done to a task by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
+    /// Runs now what waits, and releases what waits for a person.
     Retry,
+    /// Takes it out of the queue, if nothing of it can have been executed.
     Cancel,
     /// About this number, if the person names one.
     Resolve {
+        /// What the person has found out at the provider.
         finding: OperatorFinding,
+        /// Which registration the person has looked at.
         number: Option<ProviderNumber>,
     },
 }
@@ -33,6 +40,7 @@ pub enum Operation {
 /// Who does something by hand, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deed {
+    /// What is done.
     pub operation: Operation,
     /// The name of the operator's token.
     pub by: String,
@@ -40,12 +48,16 @@ pub struct Deed {
     pub reason: String,
 }
 
+/// Why nothing was done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OperateError {
+    /// No task has this id.
     #[error("no such task")]
     NotFound,
+    /// The task is not in a state for it.
     #[error(transparent)]
     Refused(#[from] OperatorRefused),
+    /// Whether it was done is not known where a commit got no answer: read the task.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }

@@ -25,56 +25,92 @@ const LOOKUPS_AT_ONCE: usize = 10;
 /// What the payment systems take.
 const PAID_IN: Currency = Currency::RUB;
 
+/// Places an order at the catalog's prices.
 #[derive(Debug)]
 pub struct PlaceOrder {
+    /// Where names and prices come from.
     pub catalog: Arc<dyn CatalogPort>,
+    /// Where it is stored.
     pub orders: Arc<dyn OrderRepository>,
+    /// Tells a repeat from a new order.
     pub idempotency: Arc<Idempotency>,
+    /// How old a price is.
     pub clock: Arc<dyn Clock>,
+    /// Where its id comes from.
     pub entropy: Arc<dyn Entropy>,
+    /// Who is told.
     pub events: Arc<dyn Events>,
     /// `CATALOG_MAX_PRICE_AGE`.
     pub max_price_age: Duration,
 }
 
+/// A wish for so many of a product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLine {
+    /// Which one.
     pub product_id: ProductId,
+    /// Of pieces.
     pub quantity: u32,
+    /// What the receipt says of its tax, if the shop tells.
     pub vat: Option<Vat>,
 }
 
+/// An order that a client wants; it names no price.
 #[derive(Debug)]
 pub struct NewOrder {
     /// `None` for a guest.
     pub customer_id: Option<CustomerId>,
+    /// Each product once.
     pub lines: Vec<NewLine>,
+    /// What the shop tells beside.
     pub details: OrderDetails,
     /// What the shop has shown to its customer.
     pub expected_total: Option<Money>,
+    /// The client's key, if it sent one.
     pub idempotency: Option<IdempotentRequest>,
+    /// How long the caller waits, and in which trace.
     pub call: Call,
 }
 
+/// Why there is no order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceOrderError {
+    /// Well-formed but senseless: final, and kept under the key.
     #[error(transparent)]
     Invalid(#[from] OrderInvalid),
+    /// The catalog knows nothing of these.
     #[error("get product details: {} unknown", .0.len())]
     ProductsNotFound(Vec<ProductId>),
+    /// No payment system of ours takes the currency of these.
     #[error("{} products are not sold in roubles", .0.len())]
     CurrencyNotSupported(Vec<ProductId>),
+    /// A price is not to be had, or only one that is too old (`CATALOG_MAX_PRICE_AGE`).
     #[error("get product details of {product}: {error}")]
-    CatalogUnavailable { product: ProductId, error: CatalogUnavailableError },
+    CatalogUnavailable {
+        /// The first one without a price.
+        product: ProductId,
+        /// Why.
+        error: CatalogUnavailableError,
+    },
+    /// The customer was shown another sum.
     #[error("the total is not what was expected")]
-    PriceChanged { expected: Money, total: Money },
+    PriceChanged {
+        /// What was shown.
+        expected: Money,
+        /// What it costs now.
+        total: Money,
+    },
     /// The shop has this order under the same number.
     #[error("the external id names order {0}")]
     ExternalIdTaken(OrderId),
+    /// The key's first request was refused, and so is its repeat.
     #[error("refused before, under the same key")]
     Replayed(Refusal),
+    /// The key forbids it.
     #[error(transparent)]
     Idempotency(#[from] IdempotencyError),
+    /// Whether it was placed is not known where a commit got no answer; a repeat with the key is
+    /// safe.
     #[error(transparent)]
     Storage(StorageError),
 }

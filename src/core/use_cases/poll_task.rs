@@ -15,8 +15,10 @@ use tokio::time::{Instant, timeout_at};
 /// How often a waiting poll reads again, for news from other instances.
 const READ_AGAIN: Duration = Duration::from_millis(500);
 
+/// Shows a task, as soon as it changes or when the wait is over.
 #[derive(Debug)]
 pub struct PollTask {
+    /// Tells of changes in this process; those of others show when the row is read again.
     pub engine: Arc<Engine>,
 }
 

@@ -18,17 +18,25 @@ use std::time::Duration;
 /// How far a signed time may be from the database's, either way: an older message is a replay.
 const TOLERANCE: Duration = Duration::from_secs(300);
 
+/// Why a callback was not taken. What is not acknowledged an honest sender repeats.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiveError {
+    /// The route is there and nobody is behind it.
     #[error("{0} is not configured")]
     UnknownProvider(Provider),
+    /// The adapter refused it.
     #[error(transparent)]
     Callback(#[from] CallbackError),
+    /// Old ones may be replayed by anybody who has seen them.
     #[error("its signed time is too far from ours")]
     Skewed,
     /// Unsigned, and one of too many: it is not acknowledged, so that an honest sender repeats it.
     #[error("too many unsigned callbacks about one number")]
-    TooMany { retry_after: Duration },
+    TooMany {
+        /// When the next one would be asked about.
+        retry_after: Duration,
+    },
+    /// It is not kept: not acknowledged.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -48,9 +56,13 @@ impl ReceiveError {
     }
 }
 
+/// Takes what a payment system tells of its own accord: verified, kept, and asked about; never
+/// believed (docs/payments.md, rule 6).
 #[derive(Debug)]
 pub struct ReceiveCallback {
+    /// Asks.
     pub engine: Arc<Engine>,
+    /// How often one number is asked about.
     pub budget: CallbackBudget,
 }
 

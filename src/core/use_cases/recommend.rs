@@ -11,17 +11,23 @@ use crate::core::ports::recommendations::{
 };
 use std::sync::Arc;
 
+/// What a customer may like. An empty list rather than an error: nobody is kept from buying.
 #[derive(Debug)]
 pub struct Recommend {
+    /// Who knows.
     pub recommendations: Arc<dyn RecommendationsPort>,
+    /// Who is told of an answer that was not to be had.
     pub events: Arc<dyn Events>,
     /// `RECOMMENDATIONS_EMPTY_ON=not_executed`: only what never left this process is covered up.
     pub only_not_executed: bool,
 }
 
+/// The list, or the lack of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recommended {
+    /// As the system ranks them.
     pub items: Vec<Recommendation>,
+    /// Whether the list is empty only because nobody answered.
     pub degraded: bool,
 }
 

@@ -26,11 +26,17 @@ const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 const PAGE: usize = 100;
 
+/// Asks the providers about every number that orders of a time can have, also about those that the
+/// database has forgotten (docs/payments.md, rule 15).
 #[derive(Debug)]
 pub struct Reconcile {
+    /// What we have.
     pub orders: Arc<dyn OrderRepository>,
+    /// Who asks, through the same guards as everybody.
     pub gateway: PaymentGateway,
+    /// Which providers, under which numbers.
     pub policy: Arc<PaymentPolicy>,
+    /// Where ids of tasks come from.
     pub entropy: Arc<dyn Entropy>,
     /// Tells, and changes nothing.
     pub dry_run: bool,
@@ -39,7 +45,9 @@ pub struct Reconcile {
 /// Of orders, by when they were placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
+    /// This moment is in it.
     pub since: Timestamp,
+    /// This moment is not; now, if not said.
     pub until: Option<Timestamp>,
 }
 
@@ -57,6 +65,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Its word in the report.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -68,23 +77,37 @@ impl Verdict {
     }
 }
 
+/// One line of the report: a number, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discovery {
+    /// Whose number it is.
     pub order: OrderId,
+    /// When that order was placed.
     pub placed_at: Timestamp,
+    /// Who was asked.
     pub provider: Provider,
+    /// About which number.
     pub number: ProviderNumber,
+    /// How the two records stand to each other.
     pub verdict: Verdict,
+    /// What the provider told, if it told anything.
     pub report: Option<PaymentReport>,
 }
 
+/// What the report comes to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
+    /// Orders that were looked at.
     pub orders: u64,
+    /// Numbers that were asked about.
     pub questions: u64,
+    /// Registrations that only the provider knew of.
     pub forgotten: u64,
+    /// Registrations of which the provider knew more.
     pub behind: u64,
+    /// Records that contradict each other: for a person.
     pub contradictions: u64,
+    /// Questions without an answer: ask again.
     pub unanswered: u64,
     /// Down to where the window has been worked through.
     pub reached: Option<Timestamp>,

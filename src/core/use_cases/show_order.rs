@@ -6,8 +6,10 @@ use crate::core::ports::order_repository::{OrderQuery, OrderRepository, Scope};
 use crate::core::ports::storage_error::StorageError;
 use std::sync::Arc;
 
+/// Reads orders, for whoever may see them.
 #[derive(Debug)]
 pub struct ShowOrder {
+    /// Where they are.
     pub orders: Arc<dyn OrderRepository>,
 }
 

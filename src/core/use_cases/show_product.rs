@@ -6,9 +6,12 @@ use crate::core::ports::catalog::{CatalogError, CatalogPort, Offer};
 use crate::core::ports::events::{Event, Events};
 use std::sync::Arc;
 
+/// Shows a product, from the cache where the catalog does not answer.
 #[derive(Debug)]
 pub struct ShowProduct {
+    /// Who knows.
     pub catalog: Arc<dyn CatalogPort>,
+    /// Who is told that something old was shown.
     pub events: Arc<dyn Events>,
 }
 
