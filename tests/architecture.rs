@@ -125,9 +125,9 @@ const HTTP_CRATES: &[&str] = &["axum", "http", "http_body_util", "humantime", "h
 /// can only be read as a whole.
 #[rustfmt::skip]
 const CIRCLES: &[(&str, &str)] = &[
-    ("adapters::outbound::sber", "the bank's two protocols are told apart by a type of the adapter's configuration"),
-    ("adapters::outbound::storage", "the stores take their settings and helpers from the module that opens them"),
-    ("sandbox", "one simulated world, in which every part reaches every other"),
+    ("adapters::outbound::storage::postgres", "one store: each file is the part of `PgStore` behind one port, beside the work that its transactions share"),
+    ("adapters::outbound::storage::sqlite", "one store: its ports put work into the one writer, and the writer knows each kind of work by name"),
+    ("sandbox", "one simulated world, in which every part reaches every other: a fault has to reach replies, orders and callbacks alike"),
 ];
 
 /// What tests may name beyond their room's row: fakes of other rooms, never the machinery itself.

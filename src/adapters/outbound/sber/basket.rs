@@ -2,8 +2,8 @@
 //! wants the merchant's own tax data along with it, which stays with the merchant's cash register service;
 //! there only the payer's address is told.
 
-use super::Protocol;
-use super::wire::Fields;
+use super::config::Protocol;
+use super::fields::Fields;
 use crate::core::domain::details::Vat;
 use crate::core::domain::order::Item;
 use crate::core::ports::payment::Receipt;

@@ -1,7 +1,7 @@
 //! Sber's callbacks: hints of either generation that an order has news. The classic one may carry a
 //! checksum over whatever parameters the merchant's settings add; the JSON one is never signed.
 
-use super::CallbackKey;
+use super::config::CallbackKey;
 use crate::adapters::outbound::signature::hmac_sha256_matches;
 use crate::adapters::outbound::told::Told;
 use crate::core::domain::provider::ProviderNumber;

@@ -1,7 +1,7 @@
 //! What Sber's answers and silences mean for an order: the outcome matrix (docs/outcomes.md) as far
 //! as it is Sber's. Only here is it known that a 200 with code 7 is no answer.
 
-use super::Protocol;
+use super::config::Protocol;
 use super::wire::BankReply;
 use crate::adapters::resilience::verdict::Failed;
 use crate::core::domain::unavailable::{Cause, NoAnswer, NotExecuted, Unknown};

@@ -4,19 +4,22 @@
 mod basket;
 mod callback;
 mod classify;
+mod config;
 mod decline;
+mod fields;
 mod sums;
 mod wire;
+
+pub use config::{CallbackKey, Credentials, Protocol, SberConfig};
 
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::outbound::alarm::ConfigAlarm;
 use crate::adapters::outbound::http_client::{self, BuildError, HttpConfig, PartnerClient, Url};
 use crate::adapters::outbound::payment_failure::conclude;
-use crate::adapters::outbound::signature::RsaKey;
 use crate::adapters::resilience::breaker::Breaker;
 use crate::adapters::resilience::clock::MonotonicClock;
 use crate::adapters::resilience::deadline::CallTimeout;
-use crate::adapters::resilience::guards::{GuardConfig, Guards};
+use crate::adapters::resilience::guards::Guards;
 use crate::adapters::resilience::observer::Observer;
 use crate::adapters::resilience::retry::Retry;
 use crate::adapters::resilience::semaphore::Semaphore;
@@ -28,53 +31,12 @@ use crate::core::ports::payment::{
     RawCallback, RefundOrder, RegisterOrder, Registered,
 };
 use classify::{Failure, Voice};
+use fields::Fields;
 use http::header::CONTENT_TYPE;
-use secrecy::SecretString;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::instrument;
-use wire::{BankReply, Fields};
-
-/// Which generation of the gateway is spoken (`SBER_PROTOCOL`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// Form-encoded requests, signed GET callbacks.
-    Classic,
-    /// JSON throughout, unsigned POST callbacks.
-    Json,
-}
-
-#[derive(Debug, Clone)]
-pub enum Credentials {
-    Login {
-        username: String,
-        password: SecretString,
-    },
-    /// Replaces the login; the JSON generation does not know it.
-    Token(SecretString),
-}
-
-/// How a callback's checksum is checked.
-#[derive(Debug, Clone)]
-pub enum CallbackKey {
-    /// HMAC-SHA256, by one of these: all that are valid while one replaces another.
-    Secrets(Vec<SecretString>),
-    /// RSA with SHA-512.
-    Public(RsaKey),
-}
-
-#[derive(Debug, Clone)]
-pub struct SberConfig {
-    pub base_url: Url,
-    pub protocol: Protocol,
-    pub credentials: Credentials,
-    /// Without one a callback is an unsigned hint.
-    pub callback_key: Option<CallbackKey>,
-    /// The bank's certificates hang on a national root that systems do not carry.
-    pub ca_file: Option<PathBuf>,
-    pub guards: GuardConfig,
-}
+use wire::BankReply;
 
 #[derive(Debug)]
 pub struct SberAdapter {

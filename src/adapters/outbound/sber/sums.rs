@@ -1,10 +1,12 @@
 //! The sums that Sber tells about an order, each compared with the others: a part is not the whole, and
 //! what is told in a way that makes no sense is not taken for nothing.
 
-use super::wire::ROUBLE;
 use crate::adapters::outbound::told::Told;
 use crate::core::domain::money::Money;
 use crate::core::ports::payment::ReportedStatus;
+
+/// ISO 4217's number for the rouble, the only currency that the gateway takes.
+pub(super) const ROUBLE: i64 = 643;
 
 /// One sum as it was told, in whole kopecks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

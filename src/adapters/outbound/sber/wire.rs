@@ -1,8 +1,10 @@
 //! Sber's words, both ways: requests in the encoding of either generation, and replies in all the
 //! shapes in which they have been seen. Nothing here decides what a word means for an order.
 
-use super::sums::Sums;
-use super::{Credentials, Protocol, basket, decline};
+use super::config::{Credentials, Protocol};
+use super::fields::Fields;
+use super::sums::{ROUBLE, Sums};
+use super::{basket, decline};
 use crate::adapters::outbound::payment_page::payment_page;
 use crate::adapters::outbound::told::{Told, shown};
 use crate::core::domain::money::{Currency, Money};
@@ -14,18 +16,12 @@ use crate::core::ports::payment::{
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
-/// ISO 4217's number for the rouble, the only currency that the gateway takes.
-pub(super) const ROUBLE: i64 = 643;
-
 /// The life of the order was over before anybody paid.
 const ACTION_EXPIRED: i64 = -2007;
 
 /// Of a declined order: the bank's processing timed out, before it was sent on or after, without an
 /// answer (in either spelling); it is still under way; it has to be asked about; it is paid already.
 const ACTION_IN_DOUBT: [i64; 7] = [1018, 1019, 151_018, 151_019, -99, 94, 2007];
-
-/// Named values of a request, without the login.
-pub(super) type Fields = Map<String, Value>;
 
 /// `None` for an amount that the gateway cannot express.
 pub(super) fn register(protocol: Protocol, order: &RegisterOrder) -> Option<Fields> {

@@ -1,6 +1,7 @@
 //! A copy of the SQLite file while the service runs: one snapshot, checked before it gets its name.
 
-use super::{ConnectError, Dialect, Settings, sqlite};
+use super::settings::{ConnectError, Dialect, Settings};
+use super::sqlite;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 use std::fs::File;

@@ -1,7 +1,8 @@
 //! At which payment systems there are registrations: asked once at start, so that those which nobody here
 //! can ask are told of.
 
-use super::{ConnectError, Dialect, Settings, postgres, sqlite};
+use super::settings::{ConnectError, Dialect, Settings};
+use super::{postgres, sqlite};
 use sqlx::{ConnectOptions, Connection};
 
 /// One step of an index for each word, however many rows have it.

@@ -7,6 +7,10 @@ use crate::core::ports::order_repository::{Decide, SideWrites, TxContext};
 use crate::core::ports::storage_error::StorageError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// The idempotency key was taken by a concurrent request while this one decided. Nothing was done;
+/// repeated, the request finds the other's outcome.
+pub const KEY_TAKEN: StorageError = StorageError::Unavailable;
+
 /// The decision works on a copy, so that nothing half-done is ever seen.
 pub fn run(
     decide: &mut Decide,

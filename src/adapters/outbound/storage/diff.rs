@@ -2,7 +2,7 @@
 //! the core writes plain code and storage writes only what differs.
 
 use super::invariants::{APPEND_ONLY, VERSION};
-use super::is_waiting;
+use super::waiting::is_waiting;
 use super::wakeups::WakeupSet;
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;

@@ -1,7 +1,8 @@
 //! The schema, carried in the binary. Any number of instances may start at once: one migrates, under
 //! a lock of the database, and the others wait and find it done.
 
-use super::{ConnectError, Dialect, Settings, postgres, sqlite};
+use super::settings::{ConnectError, Dialect, Settings};
+use super::{postgres, sqlite};
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection, SqlSafeStr};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::state::State;
 use crate::adapters::observe::storage_upkeep::{Retention, TaskStat};
-use crate::adapters::outbound::storage::PRUNE_BATCH;
+use crate::adapters::outbound::storage::settings::PRUNE_BATCH;
 use crate::core::domain::ids::{InstanceId, TaskId};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::task::{Lease, Reason, Task, TaskKind, TaskState};

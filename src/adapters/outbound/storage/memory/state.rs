@@ -2,10 +2,11 @@
 
 use crate::adapters::observe::service_mode::{ModeChange, ServiceMode};
 use crate::adapters::observe::storage_upkeep::{AuditQuery, AuditRecord, CallbackRecord};
+use crate::adapters::outbound::storage::decision::KEY_TAKEN;
 use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::FRESH_ID;
+use crate::adapters::outbound::storage::waiting::is_waiting;
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
-use crate::adapters::outbound::storage::{KEY_TAKEN, is_waiting};
 use crate::core::domain::details::ShopReference;
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::Order;

@@ -5,13 +5,14 @@ use super::listen::Channel;
 use super::orders::keep_callback;
 use super::session::{AttemptError, Tx, Work};
 use super::sql;
+use crate::adapters::outbound::storage::decision::{self, KEY_TAKEN};
 use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::VERSION;
 use crate::adapters::outbound::storage::rows::{
     AggregateRow, RefundRow, RegistrationRow, TaskRow, clean, read, write,
 };
+use crate::adapters::outbound::storage::waiting::waiting_of;
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
-use crate::adapters::outbound::storage::{KEY_TAKEN, decision, waiting_of};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;

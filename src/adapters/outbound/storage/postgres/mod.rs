@@ -19,9 +19,9 @@ mod tasks;
 mod upkeep;
 
 use super::pool::CountedPool;
+use super::settings::{ConnectError, Settings};
 use super::wakeups::Wakeups;
 use super::write_probe::WriteProbe;
-use super::{ConnectError, Settings};
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::core::ports::clock::Clock;
 use crate::core::ports::storage_error::StorageError;

@@ -2,7 +2,7 @@
 //! behind a pooler that hands out another session for each transaction.
 
 use super::server::{SERVER, ServerState, Witness};
-use crate::adapters::outbound::storage::{ConnectError, Settings};
+use crate::adapters::outbound::storage::settings::{ConnectError, Settings};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, PgConnection, PgPool, Row};
 use std::str::FromStr;

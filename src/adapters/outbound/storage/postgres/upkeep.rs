@@ -6,8 +6,8 @@ use super::{PgStore, bind, micros, sql};
 use crate::adapters::observe::storage_upkeep::{
     AuditLog, AuditQuery, AuditRecord, Connections, Durability, Retention, StorageUpkeep, TaskStat,
 };
-use crate::adapters::outbound::storage::PRUNE_BATCH;
 use crate::adapters::outbound::storage::rows::{AuditRow, TaskStatRow, read_all};
+use crate::adapters::outbound::storage::settings::PRUNE_BATCH;
 use crate::core::ports::storage_error::StorageError;
 use sqlx::SqlSafeStr;
 use sqlx::postgres::PgArguments;

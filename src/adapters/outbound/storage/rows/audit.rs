@@ -1,6 +1,6 @@
 //! Rows of `audit`, as they are read.
 
-use super::known;
+use super::cells::known;
 use crate::adapters::observe::storage_upkeep::AuditRecord;
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::timestamp::Timestamp;

@@ -1,6 +1,6 @@
 //! Rows of `callbacks`, as they are read.
 
-use super::provider;
+use super::cells::provider;
 use crate::adapters::observe::storage_upkeep::CallbackRecord;
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::domain::timestamp::Timestamp;

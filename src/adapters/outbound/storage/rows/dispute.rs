@@ -1,6 +1,6 @@
 //! The two sides of a contradiction, as `tasks.dispute` keeps them: written once, shown, never searched.
 
-use super::{clean, money};
+use super::cells::{clean, money, write};
 use crate::core::domain::money::Money;
 use crate::core::payment::dispute::{Dispute, Side};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub fn written(dispute: &Dispute) -> String {
         sum: side.sum.map(|sum| (sum.minor(), sum.currency().code().to_owned())),
         record: clean(&side.record),
     };
-    super::write(&DisputeRow { theirs: side(&dispute.theirs), ours: side(&dispute.ours) })
+    write(&DisputeRow { theirs: side(&dispute.theirs), ours: side(&dispute.ours) })
 }
 
 /// `None` also for what a newer version wrote in other words: its task is worth more than this.

@@ -1,7 +1,7 @@
 //! Rows of `idempotency_keys`. What a key stands for is a small object in the body's column, whose members
 //! are those of the replies that earlier versions kept there: both are read by the same words.
 
-use super::{known, read, write};
+use super::cells::{known, read, write};
 use crate::core::domain::ids::{OrderId, ProductId, TaskId};
 use crate::core::domain::order::{OrderInvalid, OrderStatus};
 use crate::core::ports::idempotency::{

@@ -1,6 +1,6 @@
 //! Rows of `orders`.
 
-use super::{clean, known, money, word, word_if};
+use super::cells::{clean, known, money, word, word_if};
 use crate::core::domain::details::{Buyer, ExternalId, OrderDetails, ShopReference, Vat};
 use crate::core::domain::ids::{CustomerId, OrderId, ProductId};
 use crate::core::domain::order::{Item, Order, OrderStatus};

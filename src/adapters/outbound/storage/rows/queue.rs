@@ -1,6 +1,6 @@
 //! What is told of many tasks at once: those that a claim took, and how many there are.
 
-use super::known;
+use super::cells::known;
 use crate::adapters::observe::storage_upkeep::TaskStat;
 use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
 use crate::core::payment::task::{TaskKind, TaskState};

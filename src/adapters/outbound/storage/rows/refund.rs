@@ -1,6 +1,6 @@
 //! Rows of `refunds`.
 
-use super::{known, micros, moment, money, provider, word};
+use super::cells::{known, micros, moment, money, provider, word};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::money::Money;
 use crate::core::domain::timestamp::Timestamp;

@@ -1,6 +1,6 @@
 //! Rows of `registrations`.
 
-use super::{clean, micros, moment, money, provider, word, word_if};
+use super::cells::{clean, micros, moment, money, provider, word, word_if};
 use crate::core::domain::ids::OrderId;
 use crate::core::domain::provider::ProviderNumber;
 use crate::core::domain::timestamp::Timestamp;

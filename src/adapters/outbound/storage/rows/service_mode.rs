@@ -1,6 +1,6 @@
 //! Rows of `service_modes`, as they are read.
 
-use super::{moment, word};
+use super::cells::{moment, word};
 use crate::adapters::observe::service_mode::{Mode, ServiceMode};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::storage_error::StorageError;

@@ -1,7 +1,7 @@
 //! Rows of `tasks`.
 
+use super::cells::{clean, known, moment, provider, word, word_if};
 use super::dispute;
-use super::{clean, known, moment, provider, word, word_if};
 use crate::core::domain::ids::{InstanceId, LeaseToken, OrderId, TaskId};
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;

@@ -6,12 +6,13 @@ use super::keys::keep_outcome;
 use super::orders::keep_callback;
 use super::sql;
 use super::writer::{self, Tx, WriteError};
+use crate::adapters::outbound::storage::decision::{self, KEY_TAKEN};
 use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::VERSION;
 use crate::adapters::outbound::storage::rows::{
     AggregateRow, OrderChangeRow, RefundRow, RegistrationRow, TaskRow, read, write,
 };
-use crate::adapters::outbound::storage::{KEY_TAKEN, decision, waiting_of};
+use crate::adapters::outbound::storage::waiting::waiting_of;
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::payment::OrderAggregate;
 use crate::core::ports::order_repository::{Decide, LoadOptions, SideWrites, TxContext};

@@ -1,7 +1,7 @@
 //! The one file: who makes it, who holds it, who may read it, and whether it is still the one that was
 //! opened. The database file itself is never opened here: closing it would drop SQLite's own locks.
 
-use crate::adapters::outbound::storage::{ConnectError, OnMissing};
+use crate::adapters::outbound::storage::settings::{ConnectError, OnMissing};
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};

@@ -17,9 +17,9 @@ mod upkeep;
 mod writer;
 
 use super::pool::CountedPool;
+use super::settings::{ConnectError, Settings};
 use super::wakeups::Wakeups;
 use super::write_probe::WriteProbe;
-use super::{ConnectError, Settings};
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::ports::clock::Clock;

@@ -5,8 +5,8 @@ use super::{SqliteStore, blob, sql};
 use crate::adapters::observe::storage_upkeep::{
     AuditLog, AuditQuery, AuditRecord, Connections, Retention, StorageUpkeep, TaskStat,
 };
-use crate::adapters::outbound::storage::PRUNE_BATCH;
 use crate::adapters::outbound::storage::rows::{AuditRow, TaskStatRow, read_all};
+use crate::adapters::outbound::storage::settings::PRUNE_BATCH;
 use crate::core::ports::storage_error::StorageError;
 
 #[async_trait::async_trait]
