@@ -126,3 +126,26 @@ fn every_type_function_and_file_that_the_architecture_names_is_there() {
     assert!(lost.is_empty(), "{lost:?}");
     assert!(names > 15 && places > 20, "only {names} names and {places} places");
 }
+
+/// The payment system of the recipe, whose files are its reader's to make.
+const TO_BE_MADE: &str = "tretya";
+
+#[test]
+fn every_file_that_readers_are_sent_to_is_there() {
+    let folders = ["src/", "tests/", "docs/", "config/", "migrations/", "scripts/", "benches/"];
+    let mut lost = vec![];
+    for page in ["README.md", "CONTRIBUTING.md", "docs/adding-a-provider.md", "docs/payments.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let prose = text.split("```").step_by(2).collect::<String>();
+        for word in prose.split('`').skip(1).step_by(2) {
+            let path = word.split(&[' ', ':'][..]).next().unwrap_or(word);
+            let names_one = folders.iter().any(|folder| path.starts_with(folder))
+                && !path.contains(['<', '*', '{', '…'])
+                && !path.contains(TO_BE_MADE);
+            if names_one && !root().join(path).exists() {
+                lost.push(format!("{page}: {path}"));
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{lost:#?}");
+}
