@@ -1,4 +1,4 @@
-//! Names of things, valid by their type: parsed at the door, trusted inside.
+//! Names of things, valid by their type: parsed where they come in, trusted inside.
 
 use crate::core::domain::timestamp::Timestamp;
 use std::fmt;

@@ -31,7 +31,7 @@ pub struct ConfirmRequest {
     pub order_id: OrderId,
     /// Whose orders the caller may see.
     pub scope: Scope,
-    /// Validated at the door.
+    /// Validated by the API.
     pub return_url: Option<String>,
     /// How long the form is to live, validated likewise.
     pub form_lifetime: Option<Duration>,
@@ -162,9 +162,9 @@ impl ConfirmOrder {
     ) -> Result<Confirmation, ConfirmError> {
         let patience = if request.respond_async { Duration::ZERO } else { self.patience(request) };
         let end = Instant::now() + patience;
-        let place = self.engine.watch.register(task_id);
+        let waiter = self.engine.watch.register(task_id);
         let task = loop {
-            let mut change = std::pin::pin!(place.change());
+            let mut change = std::pin::pin!(waiter.change());
             change.as_mut().enable();
             let view = self.engine.queue.task(task_id, &request.scope).await?;
             let task = view.ok_or(ConfirmError::NotFound)?.task;

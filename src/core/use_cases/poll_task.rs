@@ -35,10 +35,10 @@ impl PollTask {
         wait: Duration,
     ) -> Result<Option<TaskView>, StorageError> {
         let end = Instant::now() + wait;
-        let place = self.engine.watch.register(id);
+        let waiter = self.engine.watch.register(id);
         let mut hastened = wait.is_zero();
         loop {
-            let mut change = std::pin::pin!(place.change());
+            let mut change = std::pin::pin!(waiter.change());
             change.as_mut().enable();
             let view = self.engine.queue.task(id, scope).await?;
             let over = view.as_ref().is_none_or(|view| view.task.state.is_final());

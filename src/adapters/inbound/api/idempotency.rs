@@ -1,4 +1,4 @@
-//! `Idempotency-Key` at the door: how it is read, what a request's fingerprint is, and how a repeat is told
+//! `Idempotency-Key` in HTTP: how it is read, what a request's fingerprint is, and how a repeat is told
 //! that it is one. What a key means is the use cases' own.
 
 use crate::adapters::inbound::http_kit::code::Code;

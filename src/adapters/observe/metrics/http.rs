@@ -1,4 +1,4 @@
-//! What comes in at the door: how many requests, how long they took, how they ended.
+//! What comes in: how many requests, how long they took, how they ended.
 
 use super::exemplars::{Exemplars, Traced};
 use super::families::{Families, HTTP};
