@@ -36,6 +36,7 @@ use crate::core::use_cases::callback_budget::CallbackBudget;
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
 use crate::core::use_cases::idempotency::Idempotency;
+use crate::core::use_cases::list_events::ListEvents;
 use crate::core::use_cases::operate_tasks::OperateTasks;
 use crate::core::use_cases::place_order::PlaceOrder;
 use crate::core::use_cases::poll_task::PollTask;
@@ -308,6 +309,7 @@ fn use_cases(parts: &Parts) -> UseCases {
             max_price_age: parts.config.max_price_age,
         },
         show_order: ShowOrder { orders: store() },
+        list_events: ListEvents { orders: store(), outbox: store() },
         confirm_order: ConfirmOrder { engine: engine() },
         cancel_order: CancelOrder { engine: engine() },
         refund_order: RefundOrder { engine: engine(), idempotency },

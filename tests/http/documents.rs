@@ -6,11 +6,13 @@ use order_service::core::domain::provider::Provider;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-const ROUTES: [&str; 12] = [
+const ROUTES: [&str; 14] = [
     "get /health/live",
     "get /health/ready",
     "get /v1/customers/{id}/recommendations",
+    "get /v1/events",
     "get /v1/orders",
+    "get /v1/orders/{id}/events",
     "get /v1/orders/{id}",
     "get /v1/orders/{id}/refunds",
     "get /v1/products/{id}",

@@ -37,6 +37,7 @@ use order_service::core::use_cases::callback_budget::CallbackBudget;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
 use order_service::core::use_cases::idempotency::Idempotency;
+use order_service::core::use_cases::list_events::ListEvents;
 use order_service::core::use_cases::place_order::PlaceOrder;
 use order_service::core::use_cases::poll_task::PollTask;
 use order_service::core::use_cases::receive_callback::ReceiveCallback;
@@ -331,6 +332,7 @@ fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCas
             max_price_age: Duration::from_secs(600),
         },
         show_order: ShowOrder { orders: store.clone() },
+        list_events: ListEvents { orders: store.clone(), outbox: store.clone() },
         confirm_order: ConfirmOrder { engine: engine.clone() },
         cancel_order: CancelOrder { engine: engine.clone() },
         refund_order: RefundOrder { engine: engine.clone(), idempotency },

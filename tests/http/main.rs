@@ -13,6 +13,7 @@ mod connections;
 mod console;
 mod cors;
 mod documents;
+mod events;
 mod health;
 mod keys;
 mod listing;

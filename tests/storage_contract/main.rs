@@ -11,6 +11,7 @@ mod placing;
 mod queueing;
 mod refunding;
 mod refusing;
+mod telling;
 
 mod newer_version;
 mod postgres_alone;
@@ -113,6 +114,12 @@ contract! {
         tasks_are_listed_by_state_page_by_page,
         a_number_leads_to_its_order,
         stats_count_what_is_unfinished_and_what_waits_for_a_person,
+    }
+    telling {
+        every_change_that_a_shop_may_care_about_is_told_with_it,
+        a_change_that_is_refused_or_tells_nothing_leaves_no_event,
+        a_reader_of_everything_misses_nothing_while_others_write,
+        events_are_read_on_from_a_position_or_an_event_within_the_scope,
     }
     keeping {
         the_first_outcome_of_a_key_stays,

@@ -3,11 +3,13 @@
 use crate::proxy::{COMMIT, Cut, Proxy};
 use crate::world::{World, claim, order, request};
 use order_service::adapters::outbound::storage::{Settings, connect, migrate};
+use order_service::core::domain::ids::OrderId;
 use order_service::core::payment::OrderAggregate;
 use order_service::core::payment::task::TaskState;
 use order_service::core::ports::order_repository::{
     Decide, LoadOptions, Placed, Scope, SideWrites,
 };
+use order_service::core::ports::outbox::After;
 use order_service::core::ports::storage_error::StorageError;
 use order_service::core::ports::task_queue::Wakeup;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
@@ -45,6 +47,7 @@ facts! {
     instances_wake_each_other,
     a_task_of_a_newer_version_is_left_alone,
     many_may_migrate_a_new_database_at_once,
+    an_event_that_is_committed_late_is_not_skipped,
 }
 
 async fn admin(world: &World) -> PgConnection {
@@ -313,4 +316,26 @@ async fn many_may_migrate_a_new_database_at_once(world: World) {
     for migrating in many {
         migrating.await.unwrap().unwrap();
     }
+}
+
+/// The trap of outboxes: a transaction numbers its row, another one numbers and commits after it, a reader goes on
+/// after the second, and then the first commits.
+async fn an_event_that_is_committed_late_is_not_skipped(world: World) {
+    let (slow, quick) = (world.placed("c-1").await, world.placed("c-1").await);
+    let tell = |id: OrderId| {
+        format!(
+            "INSERT INTO events (order_id, sequence, kind, at) VALUES ('{id}', 2, 'order.cancelled', 1)"
+        )
+    };
+    let all = async |after| world.store.events(after, 10, &Scope::Anyone).await.unwrap().unwrap();
+    let placed = all(After::Position(0)).await;
+    let mut late = admin(&world).await;
+    late.execute("BEGIN").await.unwrap();
+    late.execute(AssertSqlSafe(tell(slow.id))).await.unwrap();
+    admin(&world).await.execute(AssertSqlSafe(tell(quick.id))).await.unwrap();
+    let first = all(After::Position(placed.last().unwrap().position)).await;
+    assert_eq!(first.iter().map(|event| event.aggregate.order.id).collect::<Vec<_>>(), [quick.id]);
+    late.execute("COMMIT").await.unwrap();
+    let then = all(After::Position(first[0].position)).await;
+    assert_eq!(then.iter().map(|event| event.aggregate.order.id).collect::<Vec<_>>(), [slow.id]);
 }

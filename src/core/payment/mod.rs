@@ -23,6 +23,7 @@ pub mod decision;
 pub mod effect;
 mod evolve;
 pub mod operator;
+pub mod order_event;
 mod sending;
 pub mod sync_request;
 

@@ -10,6 +10,7 @@ pub mod recommendations;
 
 pub mod idempotency;
 pub mod order_repository;
+pub mod outbox;
 pub mod storage_error;
 pub mod task_queue;
 

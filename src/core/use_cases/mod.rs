@@ -2,6 +2,7 @@
 //! client that asked, so none of these futures is ever dropped half-way.
 
 pub mod idempotency;
+pub mod list_events;
 pub mod place_order;
 pub mod recommend;
 pub mod reconcile;

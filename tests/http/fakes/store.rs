@@ -19,6 +19,7 @@ use order_service::core::ports::idempotency::{
 use order_service::core::ports::order_repository::{
     Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Placed, Scope,
 };
+use order_service::core::ports::outbox::{After, Outbox, StoredEvent};
 use order_service::core::ports::storage_error::StorageError;
 use order_service::core::ports::task_queue::{
     ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView,
@@ -188,6 +189,29 @@ impl AuditLog for FlakyStore {
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
         self.check()?;
         self.store.audit(query).await
+    }
+}
+
+#[async_trait::async_trait]
+impl Outbox for FlakyStore {
+    async fn events_of(
+        &self,
+        order: OrderId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StorageError> {
+        self.check()?;
+        self.store.events_of(order, after, limit).await
+    }
+
+    async fn events(
+        &self,
+        after: After,
+        limit: usize,
+        scope: &Scope,
+    ) -> Result<Option<Vec<StoredEvent>>, StorageError> {
+        self.check()?;
+        self.store.events(after, limit, scope).await
     }
 }
 

@@ -19,6 +19,7 @@ mod return_url;
 mod cancel;
 mod confirm;
 mod create_order;
+mod events;
 mod new_order;
 mod order_body;
 mod order_details;
@@ -78,6 +79,8 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/v1/orders/{id}", get(orders::show_order))
         .merge(money)
         .route("/v1/orders/{id}/refunds", get(refunds::list_refunds))
+        .route("/v1/orders/{id}/events", get(events::list_order_events))
+        .route("/v1/events", get(events::list_events))
         .route(tasks::ROUTE, get(tasks::show_task))
         .route("/v1/products/{id}", get(products::show_product))
         .route("/v1/customers/{id}/recommendations", get(recommendations::recommend))

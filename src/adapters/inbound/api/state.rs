@@ -12,6 +12,7 @@ use crate::adapters::observe::traffic::Traffic;
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
+use crate::core::use_cases::list_events::ListEvents;
 use crate::core::use_cases::place_order::PlaceOrder;
 use crate::core::use_cases::poll_task::PollTask;
 use crate::core::use_cases::receive_callback::ReceiveCallback;
@@ -29,6 +30,7 @@ use tracing::Instrument;
 pub struct UseCases {
     pub place_order: PlaceOrder,
     pub show_order: ShowOrder,
+    pub list_events: ListEvents,
     pub confirm_order: ConfirmOrder,
     pub cancel_order: CancelOrder,
     pub refund_order: RefundOrder,

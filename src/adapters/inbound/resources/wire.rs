@@ -5,6 +5,7 @@ use crate::core::domain::money::Money;
 use crate::core::domain::order::OrderStatus;
 use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
+use crate::core::payment::order_event::OrderEvent;
 use crate::core::payment::refund::RefundOrigin;
 use crate::core::payment::task::{Reason, TaskKind, TaskState};
 use serde::{Serialize, Serializer};
@@ -114,6 +115,10 @@ pub fn refund_reason_schema() -> Schema {
 
 pub fn refund_state_schema() -> Schema {
     one_of(["pending", "succeeded", "failed", "cancelled", "review"])
+}
+
+pub fn event_type_schema() -> Schema {
+    one_of(OrderEvent::ALL.map(OrderEvent::as_str))
 }
 
 pub fn payment_status_schema() -> Schema {

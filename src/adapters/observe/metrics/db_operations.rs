@@ -6,7 +6,7 @@ use prometheus::HistogramVec;
 use std::time::Duration;
 
 /// What is asked of the storage, by the words of the metric, with the table that each is mostly about.
-const DB_OPERATIONS: [(&str, &str); 19] = [
+const DB_OPERATIONS: [(&str, &str); 21] = [
     ("place", "orders"),
     ("change", "orders"),
     ("aggregate", "orders"),
@@ -23,6 +23,8 @@ const DB_OPERATIONS: [(&str, &str); 19] = [
     ("task_stats", "tasks"),
     ("prune", "tasks"),
     ("audit", "audit"),
+    ("events_of", "events"),
+    ("events", "events"),
     ("change_service_mode", "service_modes"),
     ("order_named", "registrations"),
     ("callbacks", "callbacks"),

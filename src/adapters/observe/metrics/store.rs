@@ -20,6 +20,7 @@ use crate::core::ports::idempotency::{
 use crate::core::ports::order_repository::{
     Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Placed, Scope,
 };
+use crate::core::ports::outbox::{After, Outbox, StoredEvent};
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{
     ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView, Wakeup,
@@ -199,6 +200,27 @@ impl<S: StorageUpkeep + ?Sized> StorageUpkeep for MeteredStore<S> {
 impl<S: AuditLog + ?Sized> AuditLog for MeteredStore<S> {
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
         self.timed("audit", self.store.audit(query)).await
+    }
+}
+
+#[async_trait::async_trait]
+impl<S: Outbox + ?Sized> Outbox for MeteredStore<S> {
+    async fn events_of(
+        &self,
+        order: OrderId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StorageError> {
+        self.timed("events_of", self.store.events_of(order, after, limit)).await
+    }
+
+    async fn events(
+        &self,
+        after: After,
+        limit: usize,
+        scope: &Scope,
+    ) -> Result<Option<Vec<StoredEvent>>, StorageError> {
+        self.timed("events", self.store.events(after, limit, scope)).await
     }
 }
 

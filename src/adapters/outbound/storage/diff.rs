@@ -7,6 +7,7 @@ use super::wakeups::WakeupSet;
 use crate::core::domain::order::Order;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
+use crate::core::payment::order_event::{OrderEvent, order_events};
 use crate::core::payment::refund::Refund;
 use crate::core::payment::registration::Registration;
 use crate::core::payment::task::{Task, TaskState};
@@ -20,6 +21,27 @@ pub struct ChangedRows {
     pub registrations: Vec<Registration>,
     pub refunds: Vec<Refund>,
     pub tasks: Vec<Task>,
+    /// What a shop may care about in it, if anything.
+    pub events: Option<NewEvents>,
+}
+
+/// Events of one change, and the order as it stands after it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NewEvents {
+    pub events: Vec<OrderEvent>,
+    pub after: OrderAggregate,
+}
+
+impl NewEvents {
+    fn of(loaded: &OrderAggregate, decided: &OrderAggregate, now: Timestamp) -> Option<Self> {
+        let events = order_events(loaded, decided);
+        if events.is_empty() {
+            return None;
+        }
+        let mut after = decided.clone();
+        (after.order.version, after.order.updated_at) = (loaded.order.version + 1, now);
+        Some(Self { events, after })
+    }
 }
 
 impl ChangedRows {
@@ -32,6 +54,7 @@ impl ChangedRows {
         decided: OrderAggregate,
         now: Timestamp,
     ) -> Result<Option<Self>, StorageError> {
+        let events = NewEvents::of(loaded, &decided, now);
         let OrderAggregate { order, registrations, refunds, tasks } = decided;
         let mut registrations = changed(&loaded.registrations, registrations, now)?;
         registrations.sort_by_key(|registration| registration.state.maybe_alive());
@@ -57,7 +80,7 @@ impl ChangedRows {
             return Ok(None);
         }
         let order = Order { version: before.version + 1, updated_at: now, ..order };
-        Ok(Some(Self { order, registrations, refunds, tasks }))
+        Ok(Some(Self { order, registrations, refunds, tasks, events }))
     }
 
     /// By how much the decision made the queue longer than it was with the loaded aggregate.

@@ -15,6 +15,7 @@ macro_rules! migrations {
             11 "0011" "callbacks_counted", 13 "0013" "order_records", 15 "0015" "cancel_requested", 16 "0016" "changed_orders",
             17 "0017" "queue_length",
             18 "0018" "upkeep",
+            20 "0020" "events",
             23 "0023" "order_details",
             24 "0024" "external_ids",
             25 "0025" "buyers",

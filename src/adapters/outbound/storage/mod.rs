@@ -32,6 +32,7 @@ use crate::adapters::observe::service_mode::ServiceModes;
 use crate::adapters::observe::storage_upkeep::{AuditLog, OrderRecords, StorageUpkeep};
 use crate::core::ports::idempotency::IdempotencyStore;
 use crate::core::ports::order_repository::OrderRepository;
+use crate::core::ports::outbox::Outbox;
 use crate::core::ports::task_queue::TaskQueue;
 use settings::Dialect;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub trait Store:
     + AuditLog
     + OrderRecords
     + ServiceModes
+    + Outbox
 {
 }
 
@@ -56,6 +58,7 @@ impl<S> Store for S where
         + AuditLog
         + OrderRecords
         + ServiceModes
+        + Outbox
 {
 }
 

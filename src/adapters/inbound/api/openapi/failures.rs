@@ -43,8 +43,8 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
                 Code::StorageUnavailable,
             ],
         ],
-        "list_orders" => vec![&[Code::StorageUnavailable]],
-        "show_order" | "list_refunds" => vec![ORDER],
+        "list_orders" | "list_events" => vec![&[Code::StorageUnavailable]],
+        "show_order" | "list_refunds" | "list_order_events" => vec![ORDER],
         "confirm_order" => vec![
             BODY,
             ORDER,

@@ -8,7 +8,7 @@ mod problem_responses;
 
 use crate::adapters::inbound::api::webhooks::Webhooks;
 use crate::adapters::inbound::api::{
-    cancel, confirm, create_order, orders, products, recommendations, refund, refunds, tasks,
+    cancel, confirm, create_order, events, orders, products, recommendations, refund, refunds, tasks,
 };
 use crate::adapters::inbound::http_kit::health;
 use crate::adapters::inbound::http_kit::problem_body::{ProblemBody, ViolationBody};
@@ -47,6 +47,8 @@ use utoipa::openapi::path::Operation;
         cancel::cancel_order,
         refund::refund_order,
         refunds::list_refunds,
+        events::list_order_events,
+        events::list_events,
         tasks::show_task,
         products::show_product,
         recommendations::recommend,

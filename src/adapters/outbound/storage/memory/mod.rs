@@ -24,6 +24,7 @@ use crate::core::ports::idempotency::{
 use crate::core::ports::order_repository::{
     AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, OrderRepository, Placed, Scope,
 };
+use crate::core::ports::outbox::{After, Outbox, StoredEvent};
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{
     ClaimRequest, Claimed, TaskQuery, TaskQueue, TaskView, Wakeup,
@@ -180,6 +181,42 @@ impl StorageUpkeep for MemoryStore {
 impl AuditLog for MemoryStore {
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRecord>, StorageError> {
         Ok(self.state().audit(query))
+    }
+}
+
+#[async_trait::async_trait]
+impl Outbox for MemoryStore {
+    async fn events_of(
+        &self,
+        order: OrderId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StorageError> {
+        let state = self.state();
+        let wanted = |e: &&StoredEvent| e.aggregate.order.id == order && e.sequence > after;
+        Ok(state.events.iter().filter(wanted).take(limit).cloned().collect())
+    }
+
+    async fn events(
+        &self,
+        after: After,
+        limit: usize,
+        scope: &Scope,
+    ) -> Result<Option<Vec<StoredEvent>>, StorageError> {
+        let state = self.state();
+        let allowed = |e: &&StoredEvent| scope.allows(e.aggregate.order.customer_id.as_ref());
+        let mut seen = state.events.iter().filter(allowed);
+        let position = match after {
+            After::Position(position) => Some(position),
+            After::Event(order, sequence) => seen
+                .find(|e| (e.aggregate.order.id, e.sequence) == (order, sequence))
+                .map(|e| e.position),
+        };
+        let later = |position| {
+            let events = state.events.iter().filter(allowed);
+            events.filter(|e| e.position > position).take(limit).cloned().collect()
+        };
+        Ok(position.map(later))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::adapters::observe::service_mode::{ModeChange, ServiceMode};
 use crate::adapters::observe::storage_upkeep::{AuditQuery, AuditRecord, CallbackRecord};
 use crate::adapters::outbound::storage::decision::KEY_TAKEN;
-use crate::adapters::outbound::storage::diff::ChangedRows;
+use crate::adapters::outbound::storage::diff::{ChangedRows, NewEvents};
 use crate::adapters::outbound::storage::invariants::FRESH_ID;
 use crate::adapters::outbound::storage::waiting::is_waiting;
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
@@ -13,6 +13,7 @@ use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
+use crate::core::payment::order_event::OrderEvent;
 use crate::core::payment::refund::{Refund, RefundOrigin};
 use crate::core::payment::registration::Registration;
 use crate::core::payment::task::{Task, TaskKind, TaskState};
@@ -23,6 +24,7 @@ use crate::core::ports::order_repository::{
     AuditEntry, Decide, InboxEntry, LoadOptions, OrderQuery, OrderSort, Placed, Scope, SideWrites,
     TxContext,
 };
+use crate::core::ports::outbox::StoredEvent;
 use crate::core::ports::storage_error::StorageError;
 use crate::core::ports::task_queue::{TaskQuery, TaskView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -49,6 +51,8 @@ pub struct State {
     pub inbox: Vec<(Timestamp, InboxEntry)>,
     pub deeds: Vec<(OrderId, Timestamp, AuditEntry)>,
     pub modes: Vec<(Timestamp, ModeChange)>,
+    pub events: Vec<StoredEvent>,
+    sequences: HashMap<OrderId, u64>,
 }
 
 impl State {
@@ -65,6 +69,10 @@ impl State {
         let order = Order { created_at: now, updated_at: now, version: 1, ..order };
         let (registrations, refunds) = (Vec::new(), Vec::new());
         self.orders.insert(order.id, Stored { order: order.clone(), registrations, refunds });
+        let tasks = Vec::new();
+        let (registrations, refunds) = (Vec::new(), Vec::new());
+        let placed = OrderAggregate { order: order.clone(), registrations, refunds, tasks };
+        self.tell(OrderEvent::OrderPlaced, placed, now);
         Ok(order)
     }
 
@@ -124,6 +132,9 @@ impl State {
     fn save(&mut self, changes: ChangedRows, now: Timestamp) -> WakeupSet {
         let wakeups = changes.wakeups(now);
         let id = changes.order.id;
+        if let Some(NewEvents { events, after }) = changes.events {
+            events.into_iter().for_each(|event| self.tell(event, after.clone(), now));
+        }
         let Stored { order, registrations, refunds } =
             self.orders.get_mut(&id).expect("its aggregate was loaded under the same lock");
         *order = changes.order;
@@ -151,6 +162,19 @@ impl State {
             self.put(task);
         }
         wakeups
+    }
+
+    pub(super) fn tell(&mut self, kind: OrderEvent, mut after: OrderAggregate, at: Timestamp) {
+        let id = after.order.id;
+        let last = self.sequences.entry(id).or_default();
+        *last += 1;
+        let sequence = *last;
+        let position = 1 + self.events.len() as u64;
+        after.order.details.buyer = None;
+        after.refunds.clear();
+        let awaited = after.awaited_task().cloned();
+        after.tasks = awaited.into_iter().collect();
+        self.events.push(StoredEvent { kind, sequence, at, position, aggregate: after });
     }
 
     fn put(&mut self, task: Task) {

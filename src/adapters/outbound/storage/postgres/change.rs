@@ -9,7 +9,7 @@ use crate::adapters::outbound::storage::decision::{self, KEY_TAKEN};
 use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::VERSION;
 use crate::adapters::outbound::storage::rows::{
-    AggregateRow, RefundRow, RegistrationRow, TaskRow, clean, read, write,
+    AggregateRow, RefundRow, RegistrationRow, TaskRow, clean, new_events, read, write,
 };
 use crate::adapters::outbound::storage::waiting::waiting_of;
 use crate::adapters::outbound::storage::wakeups::WakeupSet;
@@ -25,6 +25,66 @@ use uuid::Uuid;
 /// Decisions of all instances that may be about to join the queue at one moment: more than there are
 /// connections.
 const MARGIN: u64 = 256;
+
+/// What a decision changed, in one statement: `$1` order, `$2` its loaded version, `$3` status,
+/// `$4` updated at, `$5` version, `$6` the mark of this change, `$7` registrations, `$8` refunds,
+/// `$9` tasks, `$10` what to notify others of, if anything, `$11` when a cancel was
+/// accepted, `$12` events. Answers how many rows were written.
+const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $4, version = $5, \
+    last_change = $6::uuid, cancel_requested_at = $11 WHERE id = $1::uuid AND version = $2 RETURNING 1), \
+    r AS (INSERT INTO registrations (order_id, provider, sequence, number, amount, refunded, currency, \
+    state, ending, decline_code, external_id, form_url, return_url, sent_at, not_found, cancel_sent_at, hinted, \
+    given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \
+    strange_since, expires_at, evidence, contradiction, created_at, updated_at) \
+    SELECT order_id, provider, sequence, number, amount, refunded, currency, \
+    state, ending, decline_code, external_id, form_url, return_url, sent_at, not_found, cancel_sent_at, hinted, \
+    given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \
+    strange_since, expires_at, evidence, contradiction, created_at, updated_at \
+    FROM json_populate_recordset(NULL::registrations, $7::json) \
+    ON CONFLICT (order_id, provider, sequence) DO UPDATE SET refunded = excluded.refunded, \
+    state = excluded.state, ending = excluded.ending, decline_code = excluded.decline_code, \
+    external_id = excluded.external_id, form_url = excluded.form_url, \
+    return_url = excluded.return_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
+    cancel_sent_at = excluded.cancel_sent_at, hinted = excluded.hinted, \
+    given_up_at = excluded.given_up_at, sync_requested_at = excluded.sync_requested_at, \
+    registered_at = excluded.registered_at, paid_at = excluded.paid_at, \
+    paid_late = excluded.paid_late, ended_at = excluded.ended_at, looks = excluded.looks, \
+    strange_since = excluded.strange_since, expires_at = excluded.expires_at, \
+    evidence = excluded.evidence, contradiction = excluded.contradiction, \
+    updated_at = excluded.updated_at RETURNING 1), \
+    f AS (INSERT INTO refunds (order_id, key, provider, sequence, amount, currency, state, origin, \
+    task_id, told_before, sent_at, sends, acknowledged, unchanged, created_at, updated_at) \
+    SELECT order_id, key, provider, sequence, amount, currency, state, origin, task_id, \
+    told_before, sent_at, sends, acknowledged, unchanged, created_at, updated_at \
+    FROM json_populate_recordset(NULL::refunds, $8::json) \
+    ON CONFLICT (order_id, key) DO UPDATE SET state = excluded.state, task_id = excluded.task_id, \
+    told_before = excluded.told_before, sent_at = excluded.sent_at, sends = excluded.sends, \
+    acknowledged = excluded.acknowledged, unchanged = excluded.unchanged, \
+    updated_at = excluded.updated_at RETURNING 1), \
+    t AS (INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, \
+    lost_leases, deadline, lease_owner, lease_token, lease_until, result_provider, \
+    result_sequence, error, dispute, trace, return_url, form_lifetime, created_at, updated_at, version) \
+    SELECT id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, deadline, \
+    lease_owner, lease_token, lease_until, result_provider, result_sequence, error, \
+    dispute, trace, return_url, form_lifetime, created_at, updated_at, version \
+    FROM json_populate_recordset(NULL::tasks, $9::json) \
+    ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
+    run_at = excluded.run_at, lane = excluded.lane, attempts = excluded.attempts, \
+    lost_leases = excluded.lost_leases, deadline = excluded.deadline, \
+    lease_owner = excluded.lease_owner, lease_token = excluded.lease_token, \
+    lease_until = excluded.lease_until, result_provider = excluded.result_provider, \
+    result_sequence = excluded.result_sequence, error = excluded.error, \
+    dispute = excluded.dispute, trace = excluded.trace, return_url = excluded.return_url, \
+    form_lifetime = excluded.form_lifetime, \
+    updated_at = excluded.updated_at, version = excluded.version \
+    WHERE tasks.version = excluded.version - 1 RETURNING 1), \
+    e AS (INSERT INTO events (order_id, sequence, kind, at, snapshot) SELECT $1::uuid, \
+    (told ->> 'nth')::bigint + (SELECT coalesce(max(sequence), 0) FROM events WHERE order_id = $1::uuid), \
+    told ->> 'kind', (told ->> 'at')::bigint, told -> 'snapshot' \
+    FROM json_array_elements($12::json) AS told RETURNING 1) \
+    SELECT (SELECT count(*) FROM o) + (SELECT count(*) FROM r) + (SELECT count(*) FROM f) \
+    + (SELECT count(*) FROM t) + (SELECT count(*) FROM e), \
+    CASE WHEN $10::text IS NOT NULL THEN pg_notify('order_tasks', $10)::text END";
 
 pub struct OrderChange {
     pub id: OrderId,
@@ -88,13 +148,16 @@ async fn save(
         registrations: vec![],
         refunds: vec![],
         tasks: vec![],
+        events: None,
     };
-    let ChangedRows { order, registrations, refunds, tasks } = changes.unwrap_or_else(unchanged);
+    let ChangedRows { order, registrations, refunds, tasks, events } =
+        changes.unwrap_or_else(unchanged);
     let registrations: Vec<_> =
         registrations.iter().map(|made| RegistrationRow::of(order.id, made)).collect();
     let refunds: Vec<_> = refunds.iter().map(|made| RefundRow::of(order.id, made)).collect();
     let tasks: Vec<_> = tasks.iter().map(TaskRow::from).collect();
-    let (saved, _): (i64, Option<String>) = sqlx::query_as(sql::SAVE)
+    let events: Vec<_> = events.iter().flat_map(new_events).collect();
+    let (saved, _): (i64, Option<String>) = sqlx::query_as(SAVE)
         .bind(order.id.to_string())
         .bind(loaded.version)
         .bind(order.status.as_str())
@@ -106,9 +169,12 @@ async fn save(
         .bind(write(&tasks))
         .bind(notice)
         .bind(order.cancel_requested_at.map(Timestamp::micros))
+        .bind(write(&events))
         .fetch_one(&mut *tx.connection)
         .await?;
-    if usize::try_from(saved) == Ok(1 + registrations.len() + refunds.len() + tasks.len()) {
+    if usize::try_from(saved)
+        == Ok(1 + registrations.len() + refunds.len() + tasks.len() + events.len())
+    {
         Ok(())
     } else {
         Err(StorageError::Corrupt(VERSION).into())

@@ -4,6 +4,7 @@
 mod abandoned;
 mod batching;
 mod change;
+mod events;
 mod keys;
 mod listen;
 mod order_limit;

@@ -102,61 +102,12 @@ pub const LOAD: &str = concat!(
     " FROM orders o WHERE o.id = $1::uuid"
 );
 
-/// What a decision changed, in one statement: `$1` order, `$2` its loaded version, `$3` status,
-/// `$4` updated at, `$5` version, `$6` the mark of this change, `$7` registrations, `$8` refunds,
-/// `$9` tasks, `$10` what to notify others of, if anything, `$11` when a cancel was
-/// accepted. Answers how many rows were written.
-pub const SAVE: &str = "WITH o AS (UPDATE orders SET status = $3, updated_at = $4, version = $5, \
-    last_change = $6::uuid, cancel_requested_at = $11 WHERE id = $1::uuid AND version = $2 RETURNING 1), \
-    r AS (INSERT INTO registrations (order_id, provider, sequence, number, amount, refunded, currency, \
-    state, ending, decline_code, external_id, form_url, return_url, sent_at, not_found, cancel_sent_at, hinted, \
-    given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \
-    strange_since, expires_at, evidence, contradiction, created_at, updated_at) \
-    SELECT order_id, provider, sequence, number, amount, refunded, currency, \
-    state, ending, decline_code, external_id, form_url, return_url, sent_at, not_found, cancel_sent_at, hinted, \
-    given_up_at, sync_requested_at, registered_at, paid_at, paid_late, ended_at, looks, \
-    strange_since, expires_at, evidence, contradiction, created_at, updated_at \
-    FROM json_populate_recordset(NULL::registrations, $7::json) \
-    ON CONFLICT (order_id, provider, sequence) DO UPDATE SET refunded = excluded.refunded, \
-    state = excluded.state, ending = excluded.ending, decline_code = excluded.decline_code, \
-    external_id = excluded.external_id, form_url = excluded.form_url, \
-    return_url = excluded.return_url, sent_at = excluded.sent_at, not_found = excluded.not_found, \
-    cancel_sent_at = excluded.cancel_sent_at, hinted = excluded.hinted, \
-    given_up_at = excluded.given_up_at, sync_requested_at = excluded.sync_requested_at, \
-    registered_at = excluded.registered_at, paid_at = excluded.paid_at, \
-    paid_late = excluded.paid_late, ended_at = excluded.ended_at, looks = excluded.looks, \
-    strange_since = excluded.strange_since, expires_at = excluded.expires_at, \
-    evidence = excluded.evidence, contradiction = excluded.contradiction, \
-    updated_at = excluded.updated_at RETURNING 1), \
-    f AS (INSERT INTO refunds (order_id, key, provider, sequence, amount, currency, state, origin, \
-    task_id, told_before, sent_at, sends, acknowledged, unchanged, created_at, updated_at) \
-    SELECT order_id, key, provider, sequence, amount, currency, state, origin, task_id, \
-    told_before, sent_at, sends, acknowledged, unchanged, created_at, updated_at \
-    FROM json_populate_recordset(NULL::refunds, $8::json) \
-    ON CONFLICT (order_id, key) DO UPDATE SET state = excluded.state, task_id = excluded.task_id, \
-    told_before = excluded.told_before, sent_at = excluded.sent_at, sends = excluded.sends, \
-    acknowledged = excluded.acknowledged, unchanged = excluded.unchanged, \
-    updated_at = excluded.updated_at RETURNING 1), \
-    t AS (INSERT INTO tasks (id, order_id, kind, state, reason, run_at, lane, attempts, \
-    lost_leases, deadline, lease_owner, lease_token, lease_until, result_provider, \
-    result_sequence, error, dispute, trace, return_url, form_lifetime, created_at, updated_at, version) \
-    SELECT id, order_id, kind, state, reason, run_at, lane, attempts, lost_leases, deadline, \
-    lease_owner, lease_token, lease_until, result_provider, result_sequence, error, \
-    dispute, trace, return_url, form_lifetime, created_at, updated_at, version \
-    FROM json_populate_recordset(NULL::tasks, $9::json) \
-    ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
-    run_at = excluded.run_at, lane = excluded.lane, attempts = excluded.attempts, \
-    lost_leases = excluded.lost_leases, deadline = excluded.deadline, \
-    lease_owner = excluded.lease_owner, lease_token = excluded.lease_token, \
-    lease_until = excluded.lease_until, result_provider = excluded.result_provider, \
-    result_sequence = excluded.result_sequence, error = excluded.error, \
-    dispute = excluded.dispute, trace = excluded.trace, return_url = excluded.return_url, \
-    form_lifetime = excluded.form_lifetime, \
-    updated_at = excluded.updated_at, version = excluded.version \
-    WHERE tasks.version = excluded.version - 1 RETURNING 1) \
-    SELECT (SELECT count(*) FROM o) + (SELECT count(*) FROM r) + (SELECT count(*) FROM f) \
-    + (SELECT count(*) FROM t), \
-    CASE WHEN $10::text IS NOT NULL THEN pg_notify('order_tasks', $10)::text END";
+/// The first event of each order of `placed`; all that it tells is in the order's own row.
+macro_rules! told_placed {
+    () => {
+        "INSERT INTO events (order_id, sequence, kind, at) SELECT id, 1, 'order.placed', created_at FROM placed"
+    };
+}
 
 /// `$1` orders as JSON, `$2` a test's now. Answers when they were placed.
 pub const PLACE: &str = concat!(
@@ -165,7 +116,9 @@ pub const PLACE: &str = concat!(
      total, currency, owner, external_id, details, buyer, now, now, 1 \
      FROM json_populate_recordset(NULL::orders, $1::json), (SELECT ",
     now!("$2"),
-    " AS now OFFSET 0) AS clock RETURNING created_at) SELECT max(created_at) FROM placed"
+    " AS now OFFSET 0) AS clock RETURNING id, created_at), told AS (",
+    told_placed!(),
+    ") SELECT max(created_at) FROM placed"
 );
 
 /// `$1` what a shop calls an order, `$2` the shop.
@@ -289,12 +242,13 @@ pub const KEEP_OUTCOME: &str = keep_outcome!();
 pub const PLACE_ONCE: &str = concat!(
     "WITH kept AS (",
     keep_outcome!(),
-    " RETURNING created_at) \
-     INSERT INTO orders (id, customer_id, status, items, total, currency, owner, external_id, details, \
+    " RETURNING created_at), placed AS (INSERT INTO orders (id, customer_id, status, items, total, currency, owner, external_id, details, \
      buyer, created_at, updated_at, version) SELECT o.id, o.customer_id, o.status, o.items, o.total, \
      o.currency, o.owner, o.external_id, o.details, o.buyer, \
      kept.created_at, kept.created_at, 1 FROM json_populate_record(NULL::orders, $3::json) AS o, \
-     kept RETURNING created_at"
+     kept RETURNING id, created_at), told AS (",
+    told_placed!(),
+    ") SELECT created_at FROM placed"
 );
 
 pub const AUDIT: &str = concat!(

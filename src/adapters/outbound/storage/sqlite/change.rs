@@ -10,7 +10,8 @@ use crate::adapters::outbound::storage::decision::{self, KEY_TAKEN};
 use crate::adapters::outbound::storage::diff::ChangedRows;
 use crate::adapters::outbound::storage::invariants::VERSION;
 use crate::adapters::outbound::storage::rows::{
-    AggregateRow, OrderChangeRow, RefundRow, RegistrationRow, TaskRow, read, write,
+    AggregateRow, NewEventRow, OrderChangeRow, RefundRow, RegistrationRow, TaskRow, new_events,
+    read, write,
 };
 use crate::adapters::outbound::storage::waiting::waiting_of;
 use crate::core::domain::ids::{OrderId, TaskId};
@@ -98,6 +99,7 @@ struct BatchRows {
     registrations: Vec<RegistrationRow>,
     refunds: Vec<RefundRow>,
     tasks: Vec<TaskRow>,
+    events: Vec<NewEventRow>,
 }
 
 impl BatchRows {
@@ -108,6 +110,7 @@ impl BatchRows {
             .extend(changes.registrations.iter().map(|made| RegistrationRow::of(id, made)));
         self.refunds.extend(changes.refunds.iter().map(|made| RefundRow::of(id, made)));
         self.tasks.extend(changes.tasks.iter().map(TaskRow::from));
+        self.events.extend(changes.events.iter().flat_map(new_events));
     }
 
     async fn save(self, tx: &mut Tx<'_>) -> Result<(), WriteError> {
@@ -119,10 +122,14 @@ impl BatchRows {
             .bind(write(&self.registrations))
             .bind(write(&self.refunds))
             .bind(write(&self.tasks))
+            .bind(write(&self.events))
             .execute(&mut *tx.connection)
             .await?;
-        let expected =
-            self.orders.len() + self.registrations.len() + self.refunds.len() + self.tasks.len();
+        let expected = self.orders.len()
+            + self.registrations.len()
+            + self.refunds.len()
+            + self.tasks.len()
+            + self.events.len();
         if usize::try_from(saved.rows_affected()) == Ok(expected) {
             Ok(())
         } else {

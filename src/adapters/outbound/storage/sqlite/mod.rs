@@ -3,6 +3,7 @@
 
 mod change;
 mod clock;
+mod events;
 mod file;
 mod keys;
 mod orders;

@@ -124,13 +124,15 @@ pub const PLACE: &str = "INSERT INTO orders (id, customer_id, status, items, tot
     SELECT unhex(value ->> 'id', '-'), value ->> 'customer_id', value ->> 'status', \
     json(value -> 'items'), value ->> 'total', value ->> 'currency', value ->> 'owner', \
     value ->> 'external_id', json(value -> 'details'), json(value -> 'buyer'), \
-    value ->> 'created_at', value ->> 'updated_at', value ->> 'version' FROM jsonb_each($1)";
+    value ->> 'created_at', value ->> 'updated_at', value ->> 'version' FROM jsonb_each($1); \
+    INSERT INTO events (order_id, sequence, kind, at) SELECT unhex(value ->> 'id', '-'), 1, \
+    'order.placed', value ->> 'created_at' FROM jsonb_each($1)";
 
 /// `$1` what a shop calls an order, `$2` the shop.
 pub const REFERRED: &str = "SELECT id FROM orders WHERE external_id = $1 AND owner = $2";
 
-/// What decisions changed: `$1` orders, `$2` registrations, `$3` refunds, `$4` tasks, orders and tasks
-/// with their new version. Four statements in one trip to the connection's thread. `jsonb_each` gives each element as SQLite
+/// What decisions changed: `$1` orders, `$2` registrations, `$3` refunds, `$4` tasks, `$5` events, orders and tasks
+/// with their new version. Five statements in one trip to the connection's thread. `jsonb_each` gives each element as SQLite
 /// parsed it; `json_each` would write it as text again for every field that is taken from it.
 pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     cancel_requested_at = value ->> 'cancel_requested_at', \
@@ -191,7 +193,38 @@ pub const SAVE: &str = "UPDATE orders SET status = value ->> 'status', \
     dispute = excluded.dispute, trace = excluded.trace, return_url = excluded.return_url, \
     form_lifetime = excluded.form_lifetime, \
     updated_at = excluded.updated_at, version = excluded.version \
-    WHERE version = excluded.version - 1";
+    WHERE version = excluded.version - 1; \
+    INSERT INTO events (order_id, sequence, kind, at, snapshot) \
+    SELECT unhex(value ->> 'order_id', '-'), (value ->> 'nth') + (SELECT coalesce(max(e.sequence), 0) \
+    FROM events e WHERE e.order_id = unhex(value ->> 'order_id', '-')), value ->> 'kind', \
+    value ->> 'at', json(value -> 'snapshot') FROM jsonb_each($5)";
+
+macro_rules! event_json {
+    () => {
+        concat!(
+            "SELECT json_object('position', e.position, 'sequence', e.sequence, 'kind', e.kind, \
+             'at', e.at, 'snapshot', json(e.snapshot), 'order', ",
+            order_json!(),
+            ") FROM events e JOIN orders o ON o.id = e.order_id "
+        )
+    };
+}
+
+/// `$1` order, `$2` after which sequence, `$3` how many.
+pub const EVENTS_OF_ORDER: &str = concat!(
+    event_json!(),
+    "WHERE e.order_id = $1 AND e.sequence > $2 ORDER BY e.sequence LIMIT $3"
+);
+
+/// `$1` after which position, `$2` the only customer whose orders they may be of, `$3` how many.
+pub const EVENTS: &str = concat!(
+    event_json!(),
+    "WHERE e.position > $1 AND ($2 IS NULL OR o.customer_id = $2) ORDER BY e.position LIMIT $3"
+);
+
+/// `$1` order, `$2` sequence, `$3` the only customer whose order it may be.
+pub const POSITION_OF_EVENT: &str = "SELECT e.position FROM events e JOIN orders o ON o.id = e.order_id \
+    WHERE e.order_id = $1 AND e.sequence = $2 AND ($3 IS NULL OR o.customer_id = $3)";
 
 /// The longest due of a lane: `$1` lane, `$2` now, `$3` how many.
 macro_rules! due {
