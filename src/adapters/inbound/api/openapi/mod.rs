@@ -8,7 +8,8 @@ mod problem_responses;
 
 use crate::adapters::inbound::api::webhooks::Webhooks;
 use crate::adapters::inbound::api::{
-    cancel, confirm, create_order, events, orders, products, recommendations, refund, refunds, tasks,
+    cancel, confirm, create_order, events, orders, products, recommendations, refund, refunds,
+    tasks,
 };
 use crate::adapters::inbound::http_kit::health;
 use crate::adapters::inbound::http_kit::problem_body::{ProblemBody, ViolationBody};
