@@ -33,7 +33,7 @@ async fn lived(world: &World, order: &Order) {
         })
         .await
         .unwrap();
-    world.turn(Duration::from_secs(5));
+    world.advance(Duration::from_secs(5));
     world
         .change(id, |aggregate, _| {
             aggregate.order.status = OrderStatus::Paid;
