@@ -9,3 +9,5 @@ pub mod config;
 pub mod telemetry;
 
 pub mod sandbox;
+
+pub mod lab;

@@ -2,7 +2,7 @@
 
 use super::descriptors;
 use super::service::{self, Listeners};
-use super::{reconcile, simulated};
+use super::{lab, reconcile, simulated};
 use crate::adapters::inbound::api;
 use crate::adapters::inbound::http_kit::connections::ConnectionLimits;
 use crate::adapters::outbound::storage;
@@ -67,6 +67,9 @@ enum Command {
     Healthcheck,
     /// Print the OpenAPI document
     Openapi,
+    /// Run an experiment of the guide, print a table and draw a picture; exit code 1 when it does not show
+    /// what the guide says
+    Lab(lab::Lab),
 }
 
 /// Does what was asked.
@@ -91,6 +94,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
             let window = Window { since: *since, until: *until };
             with_config(|config, _| reconcile(&config, window, *dry_run))
         }
+        Some(Command::Lab(asked)) => Ok(ExitCode::from(u8::from(!lab::run(asked)?))),
         Some(Command::Serve) | None if cli.sandbox => serve_sandbox(),
         Some(Command::Serve) | None => {
             with_config(|config, warnings| serve(&runtime()?, config, &warnings, None))

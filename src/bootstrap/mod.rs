@@ -5,9 +5,10 @@ mod commands;
 mod database;
 mod descriptors;
 mod guarded;
+mod lab;
 mod partners;
 mod reconcile;
-mod service;
+pub(crate) mod service;
 mod shutdown;
 mod simulated;
 
