@@ -75,7 +75,7 @@ const HOUSE: &[Room] = &[
     room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio"]),
 
     // the guide's experiments: the machines, and the whole service, in the hands of a teacher
-    room("lab", &["core::domain::unavailable", "core::ports::deadline", "adapters::resilience", "adapters::inbound::http_kit", "bootstrap::service", "config", "sandbox"], &["fastrand", "futures_util", "reqwest", "serde_json", "tokio", "tokio_util"]),
+    room("lab", &["core::domain::unavailable", "core::ports::deadline", "adapters::resilience", "adapters::observe::log_control", "adapters::inbound::http_kit", "bootstrap::service", "config", "sandbox"], &["fastrand", "futures_util", "reqwest", "serde_json", "tokio", "tokio_util"]),
 
     // the partners' stand-in is written against their protocols, not against our code
     room("sandbox", &[], &["axum", "http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "reqwest", "hmac", "sha2", "fastrand", "humantime", "time", "uuid", "thiserror", "tracing"]),

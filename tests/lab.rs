@@ -1,9 +1,9 @@
 //! The lab's experiments show what the guide says they show: the direction, never a number.
 
 use order_service::lab::Lang;
-use order_service::lab::catalog::{Clock, EXPERIMENTS, Scale};
+use order_service::lab::catalog::{EXPERIMENTS, Scale, TimeKind};
 
-fn run_all(clock: Clock) {
+fn run_all(clock: TimeKind) {
     let mut failed = vec![];
     for experiment in EXPERIMENTS.iter().filter(|experiment| experiment.clock == clock) {
         let report = (experiment.run)(Scale::Small);
@@ -17,12 +17,13 @@ fn run_all(clock: Clock) {
 
 #[test]
 fn every_experiment_in_virtual_time_shows_what_it_claims() {
-    run_all(Clock::Virtual);
+    run_all(TimeKind::Virtual);
 }
 
 #[test]
 fn every_experiment_in_virtual_time_gives_the_same_figures_again() {
-    for experiment in EXPERIMENTS.iter().filter(|experiment| experiment.clock == Clock::Virtual) {
+    for experiment in EXPERIMENTS.iter().filter(|experiment| experiment.clock == TimeKind::Virtual)
+    {
         let run = || {
             let report = (experiment.run)(Scale::Small);
             (report.markdown(Lang::En), report.chart.svg(Lang::Ru))
@@ -33,5 +34,5 @@ fn every_experiment_in_virtual_time_gives_the_same_figures_again() {
 
 #[test]
 fn every_experiment_in_real_time_shows_what_it_claims() {
-    run_all(Clock::Real);
+    run_all(TimeKind::Real);
 }

@@ -1,6 +1,6 @@
 //! `order-service lab`: experiments of the guide, run here.
 
-use crate::lab::catalog::{self, Clock, EXPERIMENTS, Experiment, Scale};
+use crate::lab::catalog::{self, EXPERIMENTS, Experiment, Scale, TimeKind};
 use crate::lab::{Lang, guide};
 use anyhow::bail;
 use clap::Args;
@@ -77,9 +77,9 @@ fn one(lab: &Lab, experiment: &Experiment, renews: bool) -> anyhow::Result<bool>
     Ok(report.holds())
 }
 
-const fn clock_word(clock: Clock) -> &'static str {
+const fn clock_word(clock: TimeKind) -> &'static str {
     match clock {
-        Clock::Virtual => "virtual time",
-        Clock::Real => "real time",
+        TimeKind::Virtual => "virtual time",
+        TimeKind::Real => "real time",
     }
 }

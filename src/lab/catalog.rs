@@ -25,7 +25,7 @@ impl Scale {
 
 /// Which clock an experiment runs by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
+pub enum TimeKind {
     /// Tokio's, paused: no waiting, and the same figures in every run.
     Virtual,
     /// The wall's: sockets, a database, the whole service.
@@ -40,17 +40,17 @@ pub struct Experiment {
     /// What it asks.
     pub title: Text,
     /// How it runs.
-    pub clock: Clock,
+    pub clock: TimeKind,
     /// Runs it.
     pub run: fn(Scale) -> Report,
 }
 
 const fn virtual_one(name: &'static str, title: Text, run: fn(Scale) -> Report) -> Experiment {
-    Experiment { name, title, clock: Clock::Virtual, run }
+    Experiment { name, title, clock: TimeKind::Virtual, run }
 }
 
 const fn real_one(name: &'static str, title: Text, run: fn(Scale) -> Report) -> Experiment {
-    Experiment { name, title, clock: Clock::Real, run }
+    Experiment { name, title, clock: TimeKind::Real, run }
 }
 
 /// Every experiment once.

@@ -53,7 +53,7 @@ impl Chart {
             Self::Bars(plot, _, series) => (plot, series.iter().map(|(name, _)| name).collect()),
             Self::Lines(plot, series) => (plot, series.iter().map(|(name, _)| name).collect()),
         };
-        let scale = Scale::over(self.heights(), plot.logarithmic);
+        let axis = Axis::over(&self.heights(), plot.logarithmic);
         let title = escape(plot.title.of(lang));
         writeln!(
             out,
@@ -62,14 +62,14 @@ impl Chart {
         writeln!(out, "<style>{STYLE}</style>")?;
         writeln!(out, r#"<text class="title" x="{LEFT}" y="22">{title}</text>"#)?;
         legend(out, &names, lang)?;
-        scale.grid(out)?;
+        axis.grid(out)?;
         writeln!(out, r#"<text x="{LEFT}" y="{}">{}</text>"#, TOP - 8.0, escape(plot.y.of(lang)))?;
         let (end, foot) = (WIDTH - RIGHT, HEIGHT - 8.0);
         let x = escape(plot.x.of(lang));
         writeln!(out, r#"<text x="{end}" y="{foot}" text-anchor="end">{x}</text>"#)?;
         match self {
-            Self::Bars(_, groups, series) => bars(out, &scale, groups, series, lang)?,
-            Self::Lines(_, series) => lines(out, &scale, series)?,
+            Self::Bars(_, groups, series) => bars(out, &axis, groups, series, lang)?,
+            Self::Lines(_, series) => lines(out, &axis, series)?,
         }
         writeln!(out, "</svg>")
     }
@@ -85,20 +85,21 @@ impl Chart {
 }
 
 /// From a value to its place above the foot.
-struct Scale {
+struct Axis {
     logarithmic: bool,
     steps: Vec<f64>,
 }
 
-impl Scale {
-    fn over(values: Vec<f64>, logarithmic: bool) -> Self {
-        let most = values.into_iter().filter(|value| value.is_finite()).fold(0.0, f64::max);
+impl Axis {
+    fn over(values: &[f64], logarithmic: bool) -> Self {
+        let most = values.iter().copied().fold(0.0, f64::max);
         let steps = if logarithmic {
-            let decades = (0..9).map(|power| 10_f64.powi(power));
-            let mut steps: Vec<_> = decades.take_while(|step| *step < most).collect();
-            steps.push(steps.last().map_or(1.0, |last| last * 10.0));
-            if steps.len() == 1 {
-                steps.insert(0, 0.1);
+            let least = values.iter().copied().filter(|value| *value > 0.0).fold(most, f64::min);
+            let first = [0.001, 0.01, 0.1].into_iter().find(|decade| *decade * 10.0 > least);
+            let first = first.filter(|_| least < 1.0).unwrap_or(1.0);
+            let mut steps = vec![first];
+            while steps[steps.len() - 1] < most || steps.len() == 1 {
+                steps.push(steps[steps.len() - 1] * 10.0);
             }
             steps
         } else {
@@ -151,14 +152,14 @@ fn legend(out: &mut String, names: &[&Text], lang: Lang) -> fmt::Result {
         let name = name.of(lang);
         writeln!(out, r#"<rect x="{x:.0}" y="32" width="12" height="12" fill="{colour}"/>"#)?;
         writeln!(out, r#"<text x="{:.0}" y="43">{}</text>"#, x + 17.0, escape(name))?;
-        x += 34.0 + 7.2 * f64::from(u32::try_from(name.chars().count()).unwrap_or(u32::MAX));
+        x += 34.0 + width(name);
     }
     Ok(())
 }
 
 fn bars(
     out: &mut String,
-    scale: &Scale,
+    axis: &Axis,
     groups: &[Text],
     series: &[(Text, Vec<f64>)],
     lang: Lang,
@@ -167,11 +168,12 @@ fn bars(
     let room = (WIDTH - LEFT - RIGHT) / number(groups.len());
     let bar = (room * 0.7 / number(series.len())).min(70.0);
     let foot = HEIGHT - BOTTOM;
+    let crowded = groups.iter().any(|group| width(group.of(lang)) > room);
     for (g, group) in groups.iter().enumerate() {
         let middle = LEFT + room * (number(g) + 0.5);
         for (s, ((_, values), colour)) in series.iter().zip(COLOURS).enumerate() {
             let x = middle + bar * (number(s) - number(series.len()) / 2.0);
-            let y = scale.y(values[g]);
+            let y = axis.y(values[g]);
             let (height, width) = (foot - y, bar - 3.0);
             writeln!(
                 out,
@@ -179,13 +181,15 @@ fn bars(
                 short(values[g])
             )?;
         }
-        let (y, word) = (foot + 18.0, escape(group.of(lang)));
+        // Words that would run into one another stand on two lines by turns.
+        let drop = if crowded && g % 2 == 1 { 33.0 } else { 18.0 };
+        let (y, word) = (foot + drop, escape(group.of(lang)));
         writeln!(out, r#"<text x="{middle:.1}" y="{y}" text-anchor="middle">{word}</text>"#)?;
     }
     Ok(())
 }
 
-fn lines(out: &mut String, scale: &Scale, series: &[(Text, Vec<(f64, f64)>)]) -> fmt::Result {
+fn lines(out: &mut String, axis: &Axis, series: &[(Text, Vec<(f64, f64)>)]) -> fmt::Result {
     let points = series.iter().flat_map(|(_, points)| points);
     let most = points.map(|(x, _)| *x).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let place = |x: f64| LEFT + x / most * (WIDTH - LEFT - RIGHT);
@@ -197,11 +201,16 @@ fn lines(out: &mut String, scale: &Scale, series: &[(Text, Vec<(f64, f64)>)]) ->
         at += step;
     }
     for ((_, points), colour) in series.iter().zip(COLOURS) {
-        let path = points.iter().map(|(x, y)| format!("{:.1} {:.1}", place(*x), scale.y(*y)));
+        let path = points.iter().map(|(x, y)| format!("{:.1} {:.1}", place(*x), axis.y(*y)));
         let path = path.collect::<Vec<_>>().join("L");
         writeln!(out, r#"<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>"#)?;
     }
     Ok(())
+}
+
+/// About as wide as the words are drawn.
+fn width(words: &str) -> f64 {
+    7.2 * f64::from(u32::try_from(words.chars().count()).unwrap_or(u32::MAX))
 }
 
 fn escape(text: &str) -> String {

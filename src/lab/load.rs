@@ -4,7 +4,7 @@
 
 use super::clock::ms;
 use super::report::count;
-use crate::adapters::resilience::outcome::Failed;
+use crate::adapters::resilience::verdict::Failed;
 use crate::core::domain::unavailable::{Cause, NotExecuted};
 use futures_util::future::join_all;
 use std::time::Duration;
@@ -108,12 +108,26 @@ impl Samples {
         ratio(self.count(ending), self.0.len())
     }
 
+    /// The mean wait of the calls that were due in each stretch of time: seconds against milliseconds.
+    pub(super) fn mean_per(&self, stretch: Duration) -> Vec<(f64, f64)> {
+        let mut line: Vec<(f64, f64, f64)> = Vec::new();
+        for sample in &self.0 {
+            let (x, took) = (slot(sample.at, stretch), sample.took.max(ms(1)).as_secs_f64() * 1e3);
+            match line.last_mut() {
+                Some(last) if (last.0 - x).abs() < 1e-9 => {
+                    *last = (x, last.1 + took, last.2 + 1.0);
+                }
+                _ => line.push((x, took, 1.0)),
+            }
+        }
+        line.into_iter().map(|(x, sum, calls)| (x, sum / calls)).collect()
+    }
+
     /// The worst wait of the calls that were due in each stretch of time: seconds against milliseconds.
     pub(super) fn worst_per(&self, stretch: Duration) -> Vec<(f64, f64)> {
         let mut line: Vec<(f64, f64)> = Vec::new();
         for sample in &self.0 {
-            let slot = sample.at.as_nanos() / stretch.as_nanos();
-            let x = stretch.as_secs_f64() * f64::from(u32::try_from(slot).unwrap_or(u32::MAX));
+            let x = slot(sample.at, stretch);
             let y = sample.took.max(ms(1)).as_secs_f64() * 1e3;
             match line.last_mut() {
                 Some(last) if (last.0 - x).abs() < 1e-9 => last.1 = last.1.max(y),
@@ -122,6 +136,12 @@ impl Samples {
         }
         line
     }
+}
+
+/// Where the stretch of time begins that a moment is in, in seconds.
+fn slot(at: Duration, stretch: Duration) -> f64 {
+    let number = at.as_nanos() / stretch.as_nanos();
+    stretch.as_secs_f64() * f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 pub(super) fn millis(duration: Duration) -> u128 {

@@ -2,7 +2,7 @@
 //! so many servers. For real time the guide uses the sandbox.
 
 use super::load::{Answer, Declined};
-use crate::adapters::resilience::outcome::Failed;
+use crate::adapters::resilience::verdict::Failed;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::pending;

@@ -1,6 +1,7 @@
 //! The whole service beside the simulated partners, on free ports and in a database of its own, for
 //! experiments in real time.
 
+use crate::adapters::observe::log_control::{BadFilter, LogControl, LogFilter};
 use crate::bootstrap::service::{Listeners, serve};
 use crate::config::Config;
 use crate::sandbox::{Mood, PartnerName, Sandbox, SandboxConfig};
@@ -8,6 +9,7 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -25,9 +27,23 @@ pub(super) struct Service {
     running: JoinHandle<()>,
 }
 
+/// An experiment logs nothing.
+#[derive(Debug)]
+struct NoLog;
+
+impl LogControl for NoLog {
+    fn describe(&self) -> LogFilter {
+        LogFilter { filter: String::new(), configured: String::new(), ends_in: None }
+    }
+
+    fn set(&self, _: &str, _: Duration) -> Result<(), BadFilter> {
+        Err(BadFilter)
+    }
+}
+
 /// A status and a body.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct ServiceReply {
     pub(super) status: u16,
     pub(super) body: Value,
 }
@@ -53,7 +69,7 @@ impl Service {
         let (config, _) =
             Config::sandbox(variables, sandbox.service_env()).expect("valid settings");
         let running = tokio::spawn(async move {
-            serve(config, listeners).await.expect("the service runs");
+            serve(config, listeners, Arc::new(NoLog)).await.expect("the service runs");
         });
         let client = reqwest::Client::builder().timeout(CLIENT_TIMEOUT).build();
         let client = client.expect("a client of this machine");
@@ -64,11 +80,11 @@ impl Service {
         service
     }
 
-    pub(super) async fn get(&self, path: &str) -> Reply {
+    pub(super) async fn get(&self, path: &str) -> ServiceReply {
         self.send(self.client.get(self.url(path))).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Reply {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> ServiceReply {
         let json = self.client.post(self.url(path)).header("content-type", "application/json");
         self.send(json.body(body.to_string())).await
     }
@@ -84,11 +100,13 @@ impl Service {
     }
 
     /// Status 0: no answer.
-    async fn send(&self, request: reqwest::RequestBuilder) -> Reply {
-        let Ok(reply) = request.send().await else { return Reply { status: 0, body: Value::Null } };
+    async fn send(&self, request: reqwest::RequestBuilder) -> ServiceReply {
+        let Ok(reply) = request.send().await else {
+            return ServiceReply { status: 0, body: Value::Null };
+        };
         let status = reply.status().as_u16();
         let text = reply.text().await.unwrap_or_default();
-        Reply { status, body: serde_json::from_str(&text).unwrap_or_default() }
+        ServiceReply { status, body: serde_json::from_str(&text).unwrap_or_default() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The bank declines four cards of ten, in good health. A breaker that takes a business refusal for a
 //! failure stops the sales of the other six.
 
-use crate::adapters::resilience::outcome::Failed;
+use crate::adapters::resilience::verdict::Failed;
 use crate::core::domain::unavailable::Unknown;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};

@@ -1,7 +1,7 @@
 //! The bank registers a payment and its answer gets lost. Whoever goes to the second bank on any error takes
 //! the money twice; whoever goes only when certainly nothing was done never does.
 
-use crate::adapters::resilience::outcome::Failed;
+use crate::adapters::resilience::verdict::Failed;
 use crate::core::domain::unavailable::{Cause, NotExecuted, Unknown};
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};

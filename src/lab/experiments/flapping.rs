@@ -3,7 +3,7 @@
 //! line: time that nobody waits for is not slept through.
 
 use crate::adapters::resilience::breaker::{BreakerConfig, BreakerState};
-use crate::adapters::resilience::outcome::Verdict;
+use crate::adapters::resilience::verdict::Verdict;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};
 use crate::lab::clock::{ms, secs, virtual_time};

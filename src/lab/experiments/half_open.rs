@@ -2,7 +2,7 @@
 //! ten ask too much of a partner that is as well as it ever was.
 
 use crate::adapters::resilience::breaker::{BreakerConfig, BreakerState};
-use crate::adapters::resilience::outcome::Verdict;
+use crate::adapters::resilience::verdict::Verdict;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};
 use crate::lab::clock::{ms, virtual_time};

@@ -2,7 +2,7 @@
 //! same second too, and what has just got up is knocked down by probes.
 
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig};
-use crate::adapters::resilience::outcome::Verdict;
+use crate::adapters::resilience::verdict::Verdict;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};
 use crate::lab::clock::{ms, secs, virtual_time};

@@ -2,7 +2,7 @@
 //! breaker that counts them takes old news for new, and stays open although the partner is back.
 
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig};
-use crate::adapters::resilience::outcome::Verdict;
+use crate::adapters::resilience::verdict::Verdict;
 use crate::core::domain::unavailable::Shed;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};

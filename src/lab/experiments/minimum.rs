@@ -2,7 +2,7 @@
 //! before the share of failures means anything?
 
 use crate::adapters::resilience::breaker::{BreakerConfig, BreakerState};
-use crate::adapters::resilience::outcome::Verdict;
+use crate::adapters::resilience::verdict::Verdict;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};
 use crate::lab::clock::{ms, virtual_time};

@@ -2,14 +2,14 @@
 //! the calls that were answered.
 
 use crate::adapters::resilience::deadline::CallTimeout;
-use crate::adapters::resilience::outcome::Failed;
+use crate::adapters::resilience::verdict::Failed;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};
 use crate::lab::clock::{ms, secs, virtual_time};
 use crate::lab::guarded::{bare, defaults, guards, patient};
 use crate::lab::load::{Answer, Ending, Samples, at_random, open_loop};
 use crate::lab::partner::{Manner, Partner};
-use crate::lab::report::{Report, claim, count, percent, row};
+use crate::lab::report::{Claim, Report, claim, count, percent, row};
 use crate::lab::text::{Text, text};
 
 static NAMES: [Text; 5] = [
@@ -33,7 +33,6 @@ pub(in crate::lab) fn run(scale: Scale) -> Report {
     let series = [(95, text("P95", "P95")), (99, text("P99", "P99"))].map(|(at, name)| {
         (name, found.iter().map(|(samples, ..)| thousandth(samples, at)).collect())
     });
-    let p95 = |at: usize| found[at].0.percentile(95);
     Report {
         columns: columns(),
         rows: rows.collect(),
@@ -57,37 +56,42 @@ pub(in crate::lab) fn run(scale: Scale) -> Report {
             .to_vec(),
             series.to_vec(),
         ),
-        claims: vec![
-            claim(
-                p95(1) < p95(0),
-                text(
-                    "The time limit takes the most off the tail, and leaves its own length.",
-                    "Предел времени снимает с хвоста больше всего — и оставляет свою длину.",
-                ),
-            ),
-            claim(
-                found[2].2 < found[1].2,
-                text(
-                    "The bulkhead bounds what is in flight.",
-                    "Отсек ограничивает число одновременных вызовов.",
-                ),
-            ),
-            claim(
-                p95(3) < p95(1) && found[3].1 < found[1].1,
-                text(
-                    "The breaker takes the limit's length off the P95, and spares the partner calls.",
-                    "Предохранитель снимает с P95 и этот предел и бережёт партнёра.",
-                ),
-            ),
-            claim(
-                found[4].0.share(Ending::Answered) > found[3].0.share(Ending::Answered),
-                text(
-                    "A fallback alone gives answers back.",
-                    "Ответы возвращает только запасной путь.",
-                ),
-            ),
-        ],
+        claims: claims(&found),
     }
+}
+
+/// The samples, the calls sent, the most in flight.
+type Finding = (Samples, usize, usize);
+
+fn claims(found: &[Finding; 5]) -> Vec<Claim> {
+    let p95 = |at: usize| found[at].0.percentile(95);
+    vec![
+        claim(
+            p95(1) < p95(0),
+            text(
+                "The time limit takes the most off the tail, and leaves its own length.",
+                "Предел времени снимает с хвоста больше всего — и оставляет свою длину.",
+            ),
+        ),
+        claim(
+            found[2].2 < found[1].2,
+            text(
+                "The bulkhead bounds what is in flight.",
+                "Отсек ограничивает число одновременных вызовов.",
+            ),
+        ),
+        claim(
+            p95(3) < p95(1) && found[3].1 < found[1].1,
+            text(
+                "The breaker takes the limit's length off the P95, and spares the partner calls.",
+                "Предохранитель снимает с P95 и этот предел и бережёт партнёра.",
+            ),
+        ),
+        claim(
+            found[4].0.share(Ending::Answered) > found[3].0.share(Ending::Answered),
+            text("A fallback alone gives answers back.", "Ответы возвращает только запасной путь."),
+        ),
+    ]
 }
 
 fn columns() -> Vec<Text> {
@@ -105,8 +109,8 @@ fn columns() -> Vec<Text> {
     ]
 }
 
-/// So many guards; the samples, the calls sent, the most in flight.
-async fn measure(level: usize, scale: Scale) -> (Samples, usize, usize) {
+/// With so many of the guards.
+async fn measure(level: usize, scale: Scale) -> Finding {
     let ill = secs(20)..secs(50);
     let partner =
         Partner::new(

@@ -4,7 +4,7 @@
 use crate::adapters::resilience::breaker::BreakerRejection;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, BreakerMode};
 use crate::adapters::resilience::observer::Observer;
-use crate::adapters::resilience::outcome::Verdict;
+use crate::adapters::resilience::verdict::Verdict;
 use crate::core::domain::unavailable::System;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};

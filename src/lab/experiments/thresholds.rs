@@ -2,7 +2,7 @@
 //! of it in one window, below what an outage brings.
 
 use crate::adapters::resilience::breaker::{BreakerConfig, BreakerState};
-use crate::adapters::resilience::outcome::Verdict;
+use crate::adapters::resilience::verdict::Verdict;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};
 use crate::lab::clock::{ms, virtual_time};
@@ -20,10 +20,7 @@ pub(in crate::lab) fn run(scale: Scale) -> Report {
         let opened = |errors| virtual_time(async move { openings(threshold, errors, calls) });
         (opened(ERRORS[0]).0, opened(ERRORS[1]).0, opened(ERRORS[2]).1)
     });
-    let hundred = calls / 100_000;
-    let per = |openings: usize| {
-        if hundred == 0 { openings * 100_000 / calls } else { openings / hundred }
-    };
+    let per = |openings: usize| openings * 100_000 / calls;
     let rows = THRESHOLDS.iter().zip(found).map(|(threshold, (good, poor, first))| {
         let first = first.map_or("—".to_owned(), count);
         row(same(format!("{threshold:.2}")), [count(per(good)), count(per(poor)), first])

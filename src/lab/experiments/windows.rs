@@ -2,7 +2,7 @@
 //! same blip and the same outage look different through each, and traffic decides how.
 
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, BreakerState, WindowKind};
-use crate::adapters::resilience::outcome::Verdict;
+use crate::adapters::resilience::verdict::Verdict;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};
 use crate::lab::clock::{ms, secs, virtual_time};
