@@ -47,8 +47,8 @@ pub enum CallKind {
     Query(QueryBasis),
     /// Takes an unpaid registration back.
     Cancel {
-        /// The same in every repeat, another once the provider has refused: what a provider that keeps
-        /// keys said no to once it must not say no to for ever.
+        /// The same while nobody knows whether it was heard, another once it was answered: what a provider
+        /// that keeps keys has said to one it says for ever, and does nothing.
         key: String,
     },
     /// Gives money back.

@@ -275,10 +275,10 @@ impl Registration {
 
     fn cancelled(&mut self, result: &ChangeResult, now: Timestamp) {
         match result {
-            ChangeResult::Acknowledged | ChangeResult::Unknown => self.cancel_sent_at = Some(now),
-            // Also after a refusal the truth is asked for: it may just have been paid. Whoever wants it
-            // taken back still has to want it anew.
-            ChangeResult::Refused => {
+            ChangeResult::Unknown => self.cancel_sent_at = Some(now),
+            // Neither is evidence: the truth is asked for, it may just have been paid. And what a provider
+            // has said under a key it may say for ever: whoever has to say it again wants it anew.
+            ChangeResult::Acknowledged | ChangeResult::Refused => {
                 self.cancel_sent_at = Some(now);
                 let after = |before: Timestamp| now.max(before + Duration::from_micros(1));
                 self.given_up_at = Some(self.given_up_at.map_or(now, after));

@@ -187,8 +187,8 @@ pub struct Registration {
     pub not_found: u32,
     /// We asked the provider to take it back; the evidence is awaited.
     pub cancel_sent_at: Option<Timestamp>,
-    /// We decided to take it back, for the last time that the provider had not refused: from then on its
-    /// form is not handed out, and it is wound down to its end whatever comes late.
+    /// We decided to take it back, and no answer to that was heard since: from then on its form is not
+    /// handed out, and it is wound down to its end whatever comes late.
     pub given_up_at: Option<Timestamp>,
     /// When somebody last told of news that no answer has settled yet.
     pub sync_requested_at: Option<Timestamp>,
