@@ -149,3 +149,22 @@ fn every_file_that_readers_are_sent_to_is_there() {
     }
     assert!(lost.is_empty(), "{lost:#?}");
 }
+
+/// `tests/mutants/*.txt` is read as `scripts/mutants` reads it: blocks that are parted by empty lines, with
+/// `in FILE` and the old text behind `- `.
+#[test]
+fn every_planted_bug_has_its_place_in_the_code() {
+    let mut lost = Vec::new();
+    for table in files(&root().join("tests/mutants")) {
+        let text = fs::read_to_string(&table).unwrap();
+        for bug in text.split("\n\n").filter(|bug| bug.contains("\nin ")) {
+            let all = |mark: &str| bug.lines().filter_map(|line| line.strip_prefix(mark)).collect();
+            let (file, old): (Vec<_>, Vec<_>) = (all("in "), all("- "));
+            let source = fs::read_to_string(root().join("src/core").join(file[0])).unwrap();
+            if old.is_empty() || !source.contains(&old.join("\n")) {
+                lost.push(bug.lines().find(|line| !line.starts_with('#')).unwrap().to_owned());
+            }
+        }
+    }
+    assert!(lost.is_empty(), "tests/mutants has fallen behind src/core: {lost:#?}");
+}

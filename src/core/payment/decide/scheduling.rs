@@ -83,10 +83,10 @@ impl OrderAggregate {
         self.tasks.push(task);
     }
 
+    /// Never of refunds, which may wait for their own release.
     pub(in crate::core::payment) fn bring_forward(&mut self, kind: TaskKind, run_at: Timestamp) {
         if let Some(task) = self.unfinished_mut(kind)
             && task.state == TaskState::Queued
-            && task.reason != Some(Reason::Operator)
         {
             task.run_at = task.run_at.min(run_at);
         }

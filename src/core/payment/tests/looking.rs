@@ -333,3 +333,11 @@ fn a_lease_covers_the_longest_step_that_may_come_next() {
     // A quarter of a lease may pass between the commit and the call.
     assert_eq!(lease.until.since(case.now), Duration::from_secs(72 + 60 / 4));
 }
+
+#[test]
+fn late_money_that_is_released_after_days_has_its_whole_time() {
+    let (mut case, _, task) = late_money();
+    case.pass(3 * 86_400);
+    assert_eq!(case.retry_task(task), Ok(()));
+    assert!(call(case.claim_task(task)).only_asks(), "nothing of it has expired");
+}

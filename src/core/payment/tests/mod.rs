@@ -10,6 +10,7 @@ mod operating;
 mod property;
 mod refunding;
 mod refunds_by_hand;
+mod refunds_late;
 mod registering;
 mod repeating;
 mod resolving;

@@ -11,7 +11,7 @@ pub(super) fn paid() -> Case {
     case
 }
 
-fn first_call(asked: RefundDecision) -> ProviderCall {
+pub(super) fn first_call(asked: RefundDecision) -> ProviderCall {
     match asked {
         RefundDecision::Call(step) => step,
         other => panic!("{other:?}"),
