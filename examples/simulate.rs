@@ -6,7 +6,7 @@
 mod simulation;
 
 use clap::Parser;
-use simulation::{Faults, Mutant, Options, Report, Tally, run, shrink};
+use simulation::{Faults, Mutant, Options, Reached, Report, Tally, gaps, run, shrink};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -37,10 +37,14 @@ struct Arguments {
     /// Plants a known bug, by its place in the list.
     #[arg(long)]
     mutant: Option<usize>,
+    /// Lists what was decided in, how often, and what never.
+    #[arg(long)]
+    reached: bool,
 }
 
 struct Result {
     tally: Tally,
+    reached: Reached,
     failed: Vec<(u64, Report)>,
 }
 
@@ -53,6 +57,9 @@ fn main() -> io::Result<ExitCode> {
     let result = run_all(&arguments, &options);
     let mut out = io::stdout().lock();
     tell(&mut out, &arguments, &result, begun.elapsed())?;
+    if arguments.reached {
+        writeln!(out, "{:#?}\n{}", result.reached, gaps(&result.reached, "").join("\n"))?;
+    }
     for (seed, report) in &result.failed {
         writeln!(out, "seed {seed}: {:?}", report.violations)?;
     }
@@ -66,7 +73,8 @@ fn main() -> io::Result<ExitCode> {
 fn run_all(arguments: &Arguments, options: &Options) -> Result {
     let next = AtomicU64::new(arguments.from);
     let end = arguments.from.saturating_add(arguments.seeds);
-    let result = Mutex::new(Result { tally: Tally::default(), failed: Vec::new() });
+    let result =
+        Mutex::new(Result { tally: Tally::default(), reached: Reached::new(), failed: Vec::new() });
     std::thread::scope(|threads| {
         for _ in 0..arguments.threads.max(1) {
             threads.spawn(|| {
@@ -78,6 +86,9 @@ fn run_all(arguments: &Arguments, options: &Options) -> Result {
                     let report = run(seed, options);
                     let mut result = result.lock().expect("no holder panics");
                     result.tally.add(report.tally);
+                    for (situation, count) in &report.reached {
+                        *result.reached.entry(*situation).or_default() += count;
+                    }
                     let failed = !report.violations.is_empty();
                     if arguments.verbose && !failed {
                         result.failed.push((seed, report));

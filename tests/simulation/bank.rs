@@ -66,6 +66,8 @@ pub struct Payment {
     pub shown: bool,
     /// An answer about it told another amount once.
     pub slipped: bool,
+    /// An answer about it told of a hold.
+    pub held: bool,
     /// So many queries do not see it yet.
     hidden: usize,
     /// When it came to be.
@@ -164,6 +166,7 @@ impl Bank {
             revived: false,
             shown: false,
             slipped: false,
+            held: false,
             hidden: if lag { self.dice.between(1, 4) } else { 0 },
             born: Instant::now(),
             expires_at: world.now() + life,
@@ -207,19 +210,23 @@ impl Bank {
         };
         let form = self.kind == Kind::Keyed && status == ReportedStatus::Pending;
         let strikes = |fault| world.strikes(fault, &self.dice);
+        let held = status == ReportedStatus::Pending && payment.begun && strikes(Fault::Held);
+        payment.held |= held;
+        let status = if held { ReportedStatus::Held } else { status };
         let status = if strikes(Fault::StrangeStatus) { ReportedStatus::Strange } else { status };
-        let slip = i64::from(strikes(Fault::PassingMismatch));
-        let told = Money::rub(payment.told.minor() + slip).expect("a small sum");
-        if slip > 0 {
-            payment.slipped = true;
-        }
+        let slipped = strikes(Fault::PassingMismatch);
+        payment.slipped |= slipped;
+        let part = slipped && status == ReportedStatus::Paid && self.dice.chance(0.5);
+        let other = |by: i64| Money::rub(payment.told.minor() + by).expect("a small sum");
+        let told = other(i64::from(slipped && !part));
+        let taken = part.then(|| other(-1));
         let refunded =
             if strikes(Fault::SilentSum) { None } else { Money::rub(payment.refunded()).ok() };
         Answer::Found(PaymentReport {
             number: ProviderNumber::told(number),
             external_id: Some(payment.external_id()),
             amount: Some(told),
-            taken: None,
+            taken,
             decline: None,
             status,
             refunded,

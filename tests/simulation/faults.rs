@@ -28,7 +28,7 @@ pub enum Fault {
     RefusedRepeat,
     /// The provider tells another amount than was asked.
     Mismatch,
-    /// One answer tells another amount, and the next the right one.
+    /// One answer tells another amount, or that a part was paid, and the next the right one.
     PassingMismatch,
     /// One answer tells a status that nobody knows.
     StrangeStatus,
@@ -64,10 +64,14 @@ pub enum Fault {
     HangUp,
     /// An operator lets tasks run, gives them up, and answers what is unknown by looking at the ledgers.
     Operator,
+    /// An operator is wrong about a refund.
+    Misjudgement,
+    /// Money of a payer who is at it is on hold before it is a payment.
+    Held,
 }
 
 impl Fault {
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::Slow,
         Self::Loss,
         Self::Hang,
@@ -99,6 +103,8 @@ impl Fault {
         Self::Refund,
         Self::HangUp,
         Self::Operator,
+        Self::Misjudgement,
+        Self::Held,
     ];
 
     /// Its place among all, for the plan's intensities.
@@ -109,10 +115,10 @@ impl Fault {
 
 /// A set of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Faults(u32);
+pub struct Faults(u64);
 
 impl Faults {
-    pub const ALL: Self = Self(u32::MAX);
+    pub const ALL: Self = Self(u64::MAX);
 
     pub fn has(self, fault: Fault) -> bool {
         self.0 & (1 << fault.place()) != 0

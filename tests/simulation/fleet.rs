@@ -107,11 +107,13 @@ async fn live(world: &World, dice: &Dice, instance: &Instance) {
     tokio::select! {
         biased;
         () = instance.life.died() => {
+            world.records().muted = true;
             world.records().tally.crashes += u64::from(!world.fleet.closed());
             world.chronicle.note(|| format!("{} dies", instance.life.name));
             instance.kill();
         }
         () = told_to_stop => {
+            world.records().muted = true;
             world.chronicle.note(|| format!("{} is told to stop", instance.life.name));
         }
     }

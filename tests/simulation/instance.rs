@@ -18,7 +18,7 @@ use order_service::core::payment::policy::PaymentPolicy;
 use order_service::core::ports::call::Call;
 use order_service::core::ports::catalog::{CatalogError, CatalogPort, Offer, Product};
 use order_service::core::ports::clock::Clock;
-use order_service::core::ports::events::Unheard;
+use order_service::core::ports::events::{Event, Events, Unheard};
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::ports::task_queue::TaskQueue;
 use order_service::core::use_cases::callback_budget::CallbackBudget;
@@ -123,7 +123,7 @@ impl Instance {
             gateway: PaymentGateway::new(ports.collect()),
             policy: Arc::new(policy),
             entropy: Arc::new(Dice::new(world.seed, name, dice.below(usize::MAX))),
-            events: Arc::new(Unheard),
+            events: Arc::new(Ears(Arc::clone(world))),
             watch: Arc::new(TaskWaiters::default()),
             runs: runs.clone(),
         });
@@ -220,6 +220,18 @@ impl Instance {
     pub fn kill(&self) {
         self.life.dead.cancel();
         self.stop.cancel();
+    }
+}
+
+/// The person who is told to look, and whoever counts how often.
+#[derive(Debug)]
+struct Ears(Arc<World>);
+
+impl Events for Ears {
+    fn record(&self, event: &Event) {
+        if let Event::Review { kind } = event {
+            *self.0.records().told.entry(kind.as_str()).or_default() += 1;
+        }
     }
 }
 

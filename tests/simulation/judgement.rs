@@ -106,6 +106,7 @@ pub async fn judge(world: &World) {
         }
         judge_task(world, task);
     }
+    a_person_was_told(world, &tasks);
     let everything = OrderQuery { limit: usize::MAX, ..OrderQuery::default() };
     let aggregates = world.store.list(&everything, &Scope::Anyone).await.unwrap_or_default();
     if aggregates.len() > world.plan.orders {
@@ -124,20 +125,39 @@ fn judge_task(world: &World, task: &Task) {
         let name = world.task_name(task.id);
         world.records().tally.reviews += 1;
         let order = world.order_of(&task.order_id.to_base32());
-        let by_hand = |p: &Payment| p.refunds.iter().any(|(id, _)| id.starts_with("cabinet"));
+        let by_hand = |p: &Payment| p.refunds.iter().any(|(id, _)| is_by_hand(id));
+        // What a person was wrong about contradicts the bank, and what they called settled may yet land.
+        let by_word = world.records().misjudged.contains(&order) || settled_some(world, task);
         let odd = payments_of(world, order)
             .iter()
-            .any(|payment| !exact(payment) || payment.slipped || by_hand(payment));
+            .any(|p| !exact(p) || p.slipped || p.held || by_hand(p));
         let old = task.updated_at >= task.deadline;
         let justified = match task.error {
             Some(TaskError::LeaseLost) => task.lost_leases >= POISON,
             Some(TaskError::OutcomeUnknown) => old || keyless_refund(world, task),
-            Some(TaskError::Mismatch) => odd,
+            Some(TaskError::Mismatch) => odd || by_word,
             Some(_) | None => false,
         };
         if !justified {
             let what = format!("{name} ({:?}) for {:?}", task.kind, task.error);
             world.chronicle.violated("a person is asked for a reason", what);
+        }
+    }
+}
+
+/// I12: what waits for a person was told, unless the one who should have told it died or never learnt
+/// that it was committed: then the gauges tell.
+fn a_person_was_told(world: &World, tasks: &[Task]) {
+    let records = world.records();
+    if records.muted {
+        return;
+    }
+    for kind in TaskKind::ALL {
+        let waits = tasks.iter().filter(|t| t.kind == kind && t.state == TaskState::Review).count();
+        let told = records.told.get(kind.as_str()).copied().unwrap_or(0);
+        if told < u64::try_from(waits).unwrap_or(u64::MAX) {
+            let what = format!("{waits} of {} wait, {told} were told", kind.as_str());
+            world.chronicle.violated("I12 a person is told", what);
         }
     }
 }
@@ -148,22 +168,42 @@ fn keyless_refund(world: &World, task: &Task) -> bool {
     task.kind == TaskKind::RefundPayment && sber && !world.plan.refund_key
 }
 
+/// Whether a person called a refund of the task's order settled.
+fn settled_some(world: &World, task: &Task) -> bool {
+    let records = world.records();
+    let of_it = |bank: &Bank| {
+        let ledger = bank.ledger();
+        let mut refunds = ledger.values().flat_map(|payment| payment.refunds.iter());
+        refunds.any(|(id, _)| records.settled.contains(id))
+    };
+    task.kind == TaskKind::RefundPayment && world.banks().iter().any(of_it)
+}
+
+fn is_by_hand(refund_id: &str) -> bool {
+    refund_id.starts_with("cabinet")
+}
+
+/// What was given back of an order at one provider.
+fn refunds_about(world: &World, order: usize, provider: Provider) -> Vec<(String, i64)> {
+    let ledger = world.bank(provider).ledger();
+    ledger.values().filter(|p| p.order == order).flat_map(|p| p.refunds.clone()).collect()
+}
+
 /// A refund has the effect that its row and its task tell of.
-fn judge_refund(world: &World, refund: &Refund, task: Option<&Task>) {
-    if refund.origin == RefundOrigin::Elsewhere {
+fn judge_refund(world: &World, order: usize, refund: &Refund, task: Option<&Task>) {
+    if refund.origin == RefundOrigin::Elsewhere || world.records().misjudged.contains(&order) {
         return;
     }
     let key = refund.key.as_str();
-    let given: Vec<i64> = world
-        .banks()
-        .iter()
-        .flat_map(|bank| bank.ledger().values().flat_map(|p| p.refunds.clone()).collect::<Vec<_>>())
-        .filter(|(id, _)| *id == key)
-        .map(|(_, minor)| minor)
-        .collect();
-    let wanted = refund.amount.minor();
+    let (wanted, refunds) = (refund.amount.minor(), refunds_about(world, order, refund.provider));
+    let given: Vec<i64> =
+        refunds.iter().filter(|(id, _)| id == key).map(|(_, minor)| *minor).collect();
+    let by_hand = refunds.iter().any(|(id, minor)| is_by_hand(id) && *minor == wanted);
     let agrees = match refund.state {
-        RefundState::Done => given == [wanted],
+        // Made by hand for just the sum in doubt: no report can tell it from ours (rule 11).
+        RefundState::Done => given == [wanted] || (given.is_empty() && by_hand),
+        // What a person called settled is theirs to answer for.
+        RefundState::Cancelled if world.records().settled.contains(key) => given.len() <= 1,
         RefundState::Planned
         | RefundState::Refused
         | RefundState::Cancelled
@@ -218,14 +258,15 @@ fn judge_order(world: &World, aggregate: &OrderAggregate, tasks: &[&Task]) {
     }
     for refund in &aggregate.refunds {
         let task = tasks.iter().find(|task| Some(task.id) == refund.task);
-        judge_refund(world, refund, task.copied());
+        judge_refund(world, order, refund, task.copied());
     }
     let reviewed = tasks.iter().any(|task| task.state == TaskState::Review);
     for row in &aggregate.registrations {
         late_money_has_its_refund(world, aggregate, row);
         a_cancel_is_kept(world, aggregate, row);
+        refunds_are_explained(world, aggregate, row);
         if !reviewed {
-            refunds_are_explained(world, aggregate, row);
+            doubt_has_ended(world, aggregate, row);
         }
     }
     for bank in world.banks() {
@@ -242,7 +283,7 @@ fn judge_order(world: &World, aggregate: &OrderAggregate, tasks: &[&Task]) {
                     world.chronicle.violated("a row before a byte", what);
                 }
                 // A person's matter, or news that no question can find.
-                Some(_) if reviewed || payment.revived || !exact(&payment) => {}
+                Some(_) if reviewed || !exact(&payment) => {}
                 Some(row) => judge_registration(world, aggregate, &payment, row),
             }
         }
@@ -255,9 +296,25 @@ fn refunds_are_explained(world: &World, aggregate: &OrderAggregate, row: &Regist
     let open = aggregate.refunds.iter().any(|refund| refund.is_of(row) && refund.state.is_open());
     let (given, explained) = (payment.refunded(), aggregate.explained(row).minor());
     let known = matches!(row.state, RegistrationState::Paid | RegistrationState::Surplus);
-    if known && !open && exact(&payment) && given != explained {
+    let misjudged = world.records().misjudged.contains(&payment.order);
+    if known && !misjudged && !open && exact(&payment) && given != explained {
         let what = format!("{given} given back, {explained} explained");
         world.chronicle.violated("I10 what was given back is explained", what);
+    }
+}
+
+/// I12: of a registration that nobody was asked about it is known in the end what became of it.
+fn doubt_has_ended(world: &World, aggregate: &OrderAggregate, row: &Registration) {
+    let open = match row.state {
+        RegistrationState::Intent | RegistrationState::Unknown | RegistrationState::Live => true,
+        RegistrationState::Paid
+        | RegistrationState::Dead
+        | RegistrationState::Absent
+        | RegistrationState::Surplus => false,
+    };
+    let mut refunds = aggregate.refunds.iter().filter(|refund| refund.is_of(row));
+    if open || refunds.any(|refund| refund.state.is_in_doubt()) {
+        world.chronicle.violated("I12 every doubt ends", shown(world, aggregate));
     }
 }
 
@@ -287,6 +344,10 @@ fn judge_registration(
 ) {
     let agrees = match payment.standing {
         Standing::Pending => false,
+        // Paid after it was called over: the looks find it, and it is to be given back.
+        Standing::Paid if payment.revived => {
+            matches!(row.state, RegistrationState::Paid | RegistrationState::Surplus)
+        }
         Standing::Paid => row.state == RegistrationState::Paid,
         Standing::Over(_) => row.state == RegistrationState::Dead,
     };

@@ -10,6 +10,7 @@ mod audit;
 mod bank;
 mod chronicle;
 mod client;
+mod coverage;
 mod dice;
 mod doubt;
 mod faults;
@@ -27,6 +28,7 @@ mod wire;
 mod world;
 
 pub use chronicle::Violation;
+pub use coverage::{Reached, gaps};
 pub use faults::Faults;
 pub use mutants::Mutant;
 pub use shrink::shrink;
@@ -71,6 +73,8 @@ pub struct Report {
     /// What happened, with virtual times; empty unless recorded.
     pub schedule: Vec<String>,
     pub tally: Tally,
+    /// What was decided in, and how often.
+    pub reached: Reached,
 }
 
 /// How much happened, to see that a run was not idle.

@@ -45,10 +45,34 @@ async fn intention(world: &World, dice: &Dice, task: &Task) -> Option<Operation>
         0 => Some(Operation::Cancel),
         1 => Some(Operation::Retry),
         2.. => {
-            let (finding, number) = truth(world, task).await?;
+            let (finding, number) = finding(world, dice, task).await?;
             Some(Operation::Resolve { finding, number: Some(number) })
         }
     }
+}
+
+/// The truth, that it is seen to, or what is not so.
+async fn finding(
+    world: &World,
+    dice: &Dice,
+    task: &Task,
+) -> Option<(OperatorFinding, ProviderNumber)> {
+    let wrong = world.strikes(Fault::Misjudgement, dice);
+    let settled = dice.chance(0.2);
+    let (aggregate, refund) = {
+        let aggregate = world.store.aggregate(task.order_id, &Scope::Anyone).await.ok()??;
+        let refund = aggregate.refund_of(task.id).filter(|r| r.state.is_in_doubt()).cloned();
+        (aggregate, refund)
+    };
+    let Some(refund) = refund.filter(|_| wrong || settled) else { return truth(world, task).await };
+    let row = aggregate.registration(refund.provider, refund.sequence)?;
+    if settled {
+        world.records().settled.insert(refund.key.as_str().to_owned());
+        return Some((OperatorFinding::Settled, row.number.clone()));
+    }
+    let order = world.order_of(&task.order_id.to_base32());
+    world.records().misjudged.insert(order);
+    Some((OperatorFinding::Executed, row.number.clone()))
 }
 
 /// What the ledger says about the order's registration whose outcome is open.

@@ -109,7 +109,9 @@ fn grades(fault: Fault) -> &'static [f64] {
         Fault::Cancel => &[0.0, 0.0, 0.1, 0.5],
         Fault::Operator => &[0.0, 0.0, 0.3, 1.0],
         Fault::Stall => &[0.0, 0.0, 0.02, 0.06],
+        Fault::Misjudgement => &[0.0, 0.0, 0.0, 0.1, 0.4],
         Fault::Cabinet => &[0.0, 0.0, 0.0, 0.2, 0.5],
+        Fault::Held => &[0.0, 0.0, 0.0, 0.3, 1.0],
         Fault::Mismatch | Fault::PassingMismatch => &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05, 0.3],
         Fault::Slow
         | Fault::Loss

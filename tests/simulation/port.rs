@@ -2,6 +2,7 @@
 //! the simulated wire. What the guards promise is watched here.
 
 use super::bank::{Kind, Payment, place};
+use super::coverage::{self, Word};
 use super::instance::Life;
 use super::wire::{Answer, Failure, Request, exchange, refused};
 use super::world::World;
@@ -108,6 +109,16 @@ impl SimPort {
         self.line.world()
     }
 
+    fn begins(&self, number: &ProviderNumber, verb: Word) {
+        let (world, life) = (self.world(), &self.line.life.name);
+        world.coverage.calls(world, life, number.as_str(), verb);
+    }
+
+    fn ends(&self, number: &ProviderNumber, word: Word) {
+        let (world, life) = (self.world(), &self.line.life.name);
+        world.coverage.hears(world, life, (self.line.provider, number.as_str()), word);
+    }
+
     async fn ask(&self, request: Request) -> Result<Answer, Failure> {
         exchange(&self.line, request).await
     }
@@ -208,8 +219,11 @@ impl PaymentPort for SimPort {
         order: &RegisterOrder,
         call: &Call,
     ) -> Result<Registered, PaymentError> {
+        self.begins(&order.number, "register");
         let made = self.guarded(call, "register", self.post_register(order)).await;
-        made.map_err(|failure| self.told(failure))
+        let made = made.map_err(|failure| self.told(failure));
+        self.ends(&order.number, coverage::of_registering(&made));
+        made
     }
 
     async fn payment_status(
@@ -217,24 +231,34 @@ impl PaymentPort for SimPort {
         payment: &PaymentRef,
         call: &Call,
     ) -> Result<Finding, PaymentError> {
+        self.begins(&payment.number, "query");
         let attempt = || self.guarded(call, "payment_status", self.post_query(&payment.number));
         let found = self.retry.run(call.deadline, attempt).await;
-        found.map_err(|failure| self.told(failure))
+        let found = found.map_err(|failure| self.told(failure));
+        let ours = self.world().records().sent.get(payment.number.as_str()).copied();
+        self.ends(&payment.number, coverage::of_asking(&found, ours));
+        found
     }
 
     async fn cancel(&self, order: &CancelOrder, call: &Call) -> Result<(), PaymentError> {
+        self.begins(&order.payment.number, "cancel");
         let number = order.payment.number.as_str().to_owned();
         let exchange = self.post_change(Request::Cancel { number });
         let cancelled = self.guarded(call, "cancel", exchange).await;
-        cancelled.map_err(|failure| self.told(failure))
+        let cancelled = cancelled.map_err(|failure| self.told(failure));
+        self.ends(&order.payment.number, coverage::of_changing(&cancelled, "cancel taken"));
+        cancelled
     }
 
     async fn refund(&self, refund: &RefundOrder, call: &Call) -> Result<(), PaymentError> {
+        self.begins(&refund.payment.number, "refund");
         let number = refund.payment.number.as_str().to_owned();
         let (amount, refund_id) = (refund.amount, refund.refund_id.clone());
         let exchange = self.post_change(Request::Refund { number, amount, refund_id });
         let refunded = self.guarded(call, "refund", exchange).await;
-        refunded.map_err(|failure| self.told(failure))
+        let refunded = refunded.map_err(|failure| self.told(failure));
+        self.ends(&refund.payment.number, coverage::of_changing(&refunded, "refund taken"));
+        refunded
     }
 
     fn read_callback(&self, raw: &RawCallback<'_>) -> Result<Callback, CallbackError> {

@@ -77,6 +77,7 @@ impl SimStore {
         self.life.pass().await;
         if self.world.strikes(Fault::LostCommit, &self.dice) {
             self.world.chronicle.note(|| format!("{} loses the news of a commit", self.life.name));
+            self.world.records().muted = true;
             return Err(StorageError::Unavailable);
         }
         Ok(done)
@@ -124,6 +125,7 @@ impl SimStore {
         if let Some((before, after)) = seen {
             after.tasks.iter().for_each(|task| self.world.saw(task));
             doubt::decided(&self.world, &before, &after);
+            self.world.coverage.decided(&self.world, &self.life.name, &before, &after);
         }
         audit::look_at(&self.world, &self.life.name, id).await;
         Ok(found)
@@ -140,6 +142,8 @@ impl SimStore {
                     format!("{} takes {}", request.owner.as_str(), self.world.task_name(task.id));
                 self.world.chronicle.violated("a lease is one holder's", what);
             }
+            let order = self.world.order_of(&task.order_id.to_base32());
+            self.world.coverage.claimed(&self.life.name, order);
             self.world.chronicle.note(|| {
                 let (name, order) = (self.world.task_name(task.id), self.world.name(task.order_id));
                 format!("{} claims {name} ({:?} of {order})", self.life.name, task.kind)
@@ -186,6 +190,7 @@ impl OrderRepository for SimStore {
         if self.world.strikes(Fault::Rerun, &self.dice) {
             // A commit of unknown fate that was done: the store reads again and decides again.
             sleep(self.dice.millis(1, 2_000)).await;
+            self.world.records().muted = true;
             self.life.pass().await;
             found = self.commit(id, options, &decide, true).await?;
         }

@@ -167,7 +167,9 @@ fn hear(line: &Line, request: &Request, before: bool, result: &Result<Answer, No
     let registers = matches!(request, Request::Register { .. });
     let queries = matches!(request, Request::Query { .. });
     match result {
-        Ok(Answer::Found(report)) if report.status != ReportedStatus::Pending => {
+        Ok(Answer::Found(report))
+            if !matches!(report.status, ReportedStatus::Pending | ReportedStatus::Held) =>
+        {
             doubts.told(order, number, Told::Settled);
         }
         Ok(Answer::Registered { .. } | Answer::Found(_)) => doubts.told(order, number, Told::Truth),

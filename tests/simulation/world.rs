@@ -3,6 +3,7 @@
 use super::bank::{self, Bank, PROVIDERS};
 use super::chronicle::Chronicle;
 use super::client;
+use super::coverage::Coverage;
 use super::dice::Dice;
 use super::faults::Fault;
 use super::fleet::Fleet;
@@ -37,6 +38,7 @@ pub struct World {
     /// What is stored, beneath all storage faults.
     pub store: Arc<MemoryStore>,
     pub fleet: Fleet,
+    pub coverage: Coverage,
     banks: [Bank; PROVIDERS.len()],
     records: Mutex<Records>,
     began: Instant,
@@ -63,6 +65,14 @@ pub struct Records {
     pub accepted_cancels: BTreeMap<OrderId, Instant>,
     /// Refunds for late money that the operator let go or gave up.
     pub own_refunds: BTreeSet<TaskId>,
+    /// Refunds that a person called settled, by key: what they do afterwards is somebody else's.
+    pub settled: BTreeSet<String>,
+    /// Orders about whose refunds a person was wrong.
+    pub misjudged: BTreeSet<usize>,
+    /// How often a person was told to look, by the kind of the task.
+    pub told: BTreeMap<&'static str, u64>,
+    /// News of a commit was lost, or a process died with it: nobody may have been told.
+    pub muted: bool,
     /// Answered 202.
     pub promised: BTreeMap<TaskId, OrderId>,
     pub finals: BTreeMap<TaskId, Final>,
@@ -89,6 +99,7 @@ impl World {
             chronicle: Chronicle::new(options.record),
             store: Arc::new(MemoryStore::new(Arc::new(WallClock { began, skew: 0 }))),
             fleet: Fleet::default(),
+            coverage: Coverage::default(),
             banks: PROVIDERS.map(|provider| Bank::new(seed, provider)),
             records: Mutex::default(),
             began,
@@ -115,7 +126,7 @@ impl World {
         let (violations, schedule) = world.chronicle.close();
         let mut tally = world.records().tally;
         tally.orders = u64::try_from(world.plan.orders).unwrap_or(u64::MAX);
-        Report { violations, schedule, tally }
+        Report { violations, schedule, tally, reached: world.coverage.reached() }
     }
 
     fn tell_plan(&self) {
