@@ -15,4 +15,5 @@ mod leaving;
 mod metrics;
 mod outages;
 mod spans;
+mod strange_answers;
 mod tokens;
