@@ -288,3 +288,15 @@ fn a_cancellation_that_never_gets_through_is_laid_before_a_person() {
     assert_eq!((task.state, task.error), (TaskState::Review, Some(TaskError::OutcomeUnknown)));
     assert_eq!(case.status(), OrderStatus::AwaitingPayment, "its end is not claimed");
 }
+
+#[test]
+fn what_ends_after_an_accepted_cancel_is_not_registered_anew() {
+    let mut case = Case::new();
+    let step = case.begin();
+    case.tell(&step, Answer::Unknown);
+    assert!(matches!(case.cancel(), CancelDecision::Running(_)));
+    let query = case.claim_call(TaskKind::RegisterPayment);
+    assert_eq!(case.tell(&query, found(&query, ReportedStatus::Over(Ending::Expired))), Next::Rest);
+    assert_eq!(case.own_task().state, TaskState::Cancelled);
+    assert_eq!(case.aggregate.registrations.len(), 1);
+}

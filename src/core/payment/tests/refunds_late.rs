@@ -27,7 +27,7 @@ fn a_late_word_does_not_open_a_refund_that_is_over() {
     let ask = call(case.tell(&refund, Answer::Acknowledged));
     case.tell(&ask, found_refunded(&ask, 500));
     for late in [Answer::Unknown, Answer::Refused { concerns_account: false }] {
-        case.learn(&refund, late);
+        case.evolve(&refund, late);
         assert_eq!(case.aggregate.refunds[0].state, RefundState::Done);
     }
 }
@@ -37,7 +37,7 @@ fn a_report_that_lags_behind_takes_no_refund_back() {
     let mut case = paid();
     let look = case.claim_call(TaskKind::SyncPayment);
     case.tell(&look, found_refunded(&look, 700));
-    case.learn(&look, found_refunded(&look, 300));
+    case.evolve(&look, found_refunded(&look, 300));
     assert_eq!(case.aggregate.registrations[0].refunded, Money::rub(700).unwrap());
 }
 
