@@ -210,3 +210,20 @@ async fn the_page_runs_no_script_but_its_own() {
     );
     assert_eq!(document.json["info"]["title"], "OrderService");
 }
+
+#[tokio::test]
+async fn the_collection_holds_every_operation_ready_to_send() {
+    let harness = Harness::open();
+    let collection = harness.get("/docs/postman.json").await.json;
+    let folders = collection["item"].as_array().unwrap();
+    let items: Vec<&Value> = folders.iter().flat_map(|it| it["item"].as_array().unwrap()).collect();
+    assert_eq!(items.len(), operations(&document()).len());
+    let body = |name: &str| {
+        let item = items.iter().find(|item| item["name"] == name).unwrap();
+        let raw = item["request"]["body"]["raw"].as_str().unwrap();
+        serde_json::from_str::<Value>(raw).unwrap()
+    };
+    let placed = harness.post("/v1/orders", &body("Place an order")).await;
+    assert_eq!(placed.status, 201, "{}", placed.json);
+    assert!(collection.to_string().contains("\"raw\":\"{{api}}/v1/orders/:id/confirm\""));
+}

@@ -1,13 +1,15 @@
 //! Every failure has one shape, and none shows what is inside.
 
 use crate::harness::{Harness, Options, one_item, request};
+use order_service::adapters::inbound::http_kit::code::Code;
+use order_service::adapters::inbound::http_kit::lang::Lang;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 
 #[tokio::test]
 async fn an_unknown_address_is_a_problem_like_any_other() {
     let harness = Harness::open();
-    for path in ["/", "/v1", "/v1/orders/", "/v2/orders", "/v1/products/", "/nowhere?x=1"] {
+    for path in ["/v1", "/v1/orders/", "/v2/orders", "/v1/products/", "/nowhere?x=1"] {
         let reply = harness.get(path).await;
         assert_eq!((reply.status.as_u16(), reply.code()), (404, "not_found"), "{path}");
         assert_eq!(reply.header("content-type"), "application/problem+json");
@@ -115,4 +117,53 @@ async fn a_panic_is_a_500_and_the_next_request_is_served() {
     }
     harness.catalog.panics.store(false, Ordering::Relaxed);
     assert_eq!(harness.get("/v1/products/p-1").await.status, 200);
+}
+
+/// The tables of the shop's guides, made from the code: `UPDATE_DOCS=1` writes them anew.
+#[test]
+fn the_guides_say_of_every_problem_what_to_do_about_it() {
+    let heads = [
+        ("shop-guide.md", Lang::En, "| `code` | status | ask again | show the buyer | mend |"),
+        (
+            "shop-guide.ru.md",
+            Lang::Ru,
+            "| `code` | статус | повторять | показать покупателю | исправить |",
+        ),
+    ];
+    for (page, lang, head) in heads {
+        let path = format!("{}/docs/{page}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (before, rest) = text.split_once("<!-- problems -->\n").unwrap();
+        let (_, after) = rest.split_once("<!-- /problems -->").unwrap();
+        let mut table = format!("{head}\n|---|---|---|---|---|\n");
+        for code in Code::ALL {
+            let (word, status, advice) = (code.as_str(), code.status().as_u16(), code.advice());
+            let [retry, show, fix] =
+                [advice.retry, advice.show, advice.fix].map(|text| text.in_lang(lang));
+            table += &format!("| `{word}` | {status} | {retry} | {show} | {fix} |\n");
+        }
+        let made = format!("{before}<!-- problems -->\n{table}<!-- /problems -->{after}");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &made).unwrap();
+        }
+        assert!(made == std::fs::read_to_string(&path).unwrap(), "UPDATE_DOCS=1 mends docs/{page}");
+    }
+}
+
+#[tokio::test]
+async fn the_type_of_every_problem_leads_to_its_page() {
+    let harness = Harness::open();
+    for code in Code::ALL {
+        let page = harness.get_with(&code.type_uri(), &[("accept-language", "ru")]).await;
+        assert_eq!(page.status, 200, "{code:?}");
+        let text = String::from_utf8(page.bytes).unwrap();
+        assert!(text.contains(&format!("<code>{}</code>", code.as_str())), "{text}");
+        assert!(
+            text.contains("<html lang=\"ru\">")
+                && text.matches("<code>").count() == text.matches("</code>").count()
+        );
+    }
+    assert_eq!(harness.get("/problems/nothing-of-ours").await.code(), "not_found");
+    let first = harness.get("/").await;
+    assert_eq!((first.status.as_u16(), first.header("location")), (303, "/docs"));
 }

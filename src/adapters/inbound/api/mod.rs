@@ -34,6 +34,7 @@ mod webhooks;
 
 mod docs_page;
 mod openapi;
+mod problem_pages;
 
 pub use housekeeping::ApiHousekeeping;
 pub use openapi::{Documented, documented_routes, openapi_json};
@@ -111,5 +112,8 @@ fn class_of(route: &str) -> RequestClass {
 
 /// Large and always the same: the only replies that are worth compressing.
 fn documents() -> Router {
-    docs_page::routes().route("/openapi.json", get(openapi::openapi)).layer(CompressionLayer::new())
+    docs_page::routes()
+        .merge(problem_pages::routes())
+        .route("/openapi.json", get(openapi::openapi))
+        .layer(CompressionLayer::new())
 }

@@ -1,6 +1,7 @@
 //! What every HTTP listener of ours needs: problems, bodies, parameters, the context of a request and
 //! its layer, limits, and the loop that serves connections. It knows no resource.
 
+pub mod advice;
 pub mod code;
 pub mod lang;
 pub mod problem;

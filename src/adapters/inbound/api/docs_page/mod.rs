@@ -2,6 +2,8 @@
 //! without a build step, because the ready-made ones are a hundred times larger or fetch their
 //! script from strangers; the policy below lets nothing run but what comes from this address.
 
+mod postman;
+
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -16,15 +18,19 @@ pub fn routes() -> Router {
     Router::new()
         .route("/docs", get(async || file("text/html; charset=utf-8", include_str!("page.html"))))
         .route("/docs/page.js", get(async || file("text/javascript", include_str!("page.js"))))
+        .route("/docs/postman.json", get(async || file("application/json", postman::collection())))
         .route("/docs/page.css", get(async || file("text/css", include_str!("page.css"))))
 }
 
-fn file(content_type: &'static str, text: &'static str) -> Response {
+/// A file of ours, which runs nothing of strangers.
+pub(super) fn file(content_type: &'static str, text: impl IntoResponse) -> Response {
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(content_type)),
         (CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
         (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
         (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
-    (headers, text).into_response()
+    let mut response = text.into_response();
+    response.headers_mut().extend(headers.map(|(name, value)| (Some(name), value)));
+    response
 }

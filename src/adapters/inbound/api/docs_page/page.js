@@ -80,7 +80,19 @@ function request(method, path, fields, body) {
   }
   if (body?.value.trim()) headers.set("Content-Type", "application/json");
   const url = query.size ? `${path}?${query}` : path;
-  return fetch(url, { method: method.toUpperCase(), headers, body: body?.value.trim() || undefined });
+  return { url, method: method.toUpperCase(), headers, body: body?.value.trim() || undefined };
+}
+
+const send = ({ url, ...init }) => fetch(url, init);
+
+/** In single quotes nothing means anything to a shell but the quote itself. */
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+function curl({ url, method, headers, body }) {
+  const parts = ["curl", "-s", ...(method === "GET" ? [] : ["-X", method]), quoted(location.origin + url)];
+  for (const [name, value] of headers) parts.push("-H", quoted(`${name}: ${value}`));
+  if (body) parts.push("-d", quoted(body));
+  return parts.join(" ");
 }
 
 async function show(output, sending) {
@@ -106,10 +118,18 @@ function drawOperation(api, path, method, operation) {
     ? make("textarea", { value: schema ? pretty(sample(api, schema)) : "", spellcheck: false, ariaLabel: "body" })
     : undefined;
   const output = make("pre", { hidden: true });
-  const send = make("button", { type: "button" }, "Send");
-  send.addEventListener("click", () => {
+  const asked = () => request(method, path, fields, body);
+  const sender = make("button", { type: "button" }, "Send");
+  sender.addEventListener("click", () => {
     output.hidden = false;
-    show(output, request(method, path, fields, body));
+    show(output, send(asked()));
+  });
+  const copier = make("button", { type: "button" }, "Copy as curl");
+  copier.addEventListener("click", () => {
+    // Shown as well: a page that is not served over TLS may not write to the clipboard.
+    output.hidden = false;
+    output.textContent = curl(asked());
+    navigator.clipboard?.writeText(output.textContent).catch(() => {});
   });
   return make("details", { id: operation.operationId },
     make("summary", {},
@@ -120,7 +140,7 @@ function drawOperation(api, path, method, operation) {
       make("p", {}, operation.description ?? ""),
       table,
       body && make("h3", {}, "Body"), body,
-      send, output,
+      sender, copier, output,
       make("h3", {}, "Answers"), drawResponses(api, operation)));
 }
 
