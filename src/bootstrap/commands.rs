@@ -36,6 +36,9 @@ pub struct Cli {
     /// Serve with an embedded database and simulated partners: nothing else to install or to set
     #[arg(long)]
     sandbox: bool,
+    /// With --sandbox: short silences, pauses and memories, for a shop's own tests
+    #[arg(long, requires = "sandbox")]
+    fast: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -95,7 +98,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
             with_config(|config, _| reconcile(&config, window, *dry_run))
         }
         Some(Command::Lab(asked)) => Ok(ExitCode::from(u8::from(!lab::run(asked)?))),
-        Some(Command::Serve) | None if cli.sandbox => serve_sandbox(),
+        Some(Command::Serve) | None if cli.sandbox => serve_sandbox(cli.fast),
         Some(Command::Serve) | None => {
             with_config(|config, warnings| serve(&runtime()?, config, &warnings, None))
         }
@@ -141,7 +144,7 @@ fn serve(
             sandbox.set_callback_url(Some(&format!("http://{http}")));
             simulated::greet(sandbox, http, admin)?;
         }
-        service::serve(config, listeners, telemetry.log_control()).await
+        service::serve(config, listeners, telemetry.log_control(), sandbox).await
     });
     telemetry.stop();
     outcome.map(|()| ExitCode::SUCCESS)
@@ -160,11 +163,11 @@ fn make_room(connections: &mut ConnectionLimits) {
     connections.per_address = (connections.per_address * room / wanted).max(1);
 }
 
-fn serve_sandbox() -> anyhow::Result<ExitCode> {
+fn serve_sandbox(fast: bool) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let sandbox = runtime.block_on(simulated::start()).context("the simulated partners")?;
     let json = config::variable("SBER_PROTOCOL").is_some_and(|protocol| protocol == "json");
-    match Config::sandbox_from_env(simulated::variables(&sandbox, json)) {
+    match Config::sandbox_from_env(simulated::variables(&sandbox, json, fast)) {
         Ok((config, warnings)) => serve(&runtime, config, &warnings, Some(&sandbox)),
         Err(problems) => refuse(&problems),
     }

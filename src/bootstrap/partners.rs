@@ -28,6 +28,8 @@ pub struct Partners {
     pub catalog: Arc<dyn CatalogPort>,
     pub recommendations: Arc<dyn RecommendationsPort>,
     pub controls: Vec<Arc<dyn SystemControl>>,
+    /// For the sandbox: what is remembered of the catalog's answers is gone.
+    pub forget: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Partners {
@@ -69,7 +71,9 @@ impl Partners {
         let guards = (recommendations.breaker(), recommendations.semaphore());
         controls.push(guard(&config.recommendations_health, &["GET"], guards));
         let (catalog, recommendations) = (Arc::new(catalog), Arc::new(recommendations));
-        Ok(Self { payments, catalog, recommendations, controls })
+        let remembering = Arc::clone(&catalog);
+        let forget = Arc::new(move || remembering.forget());
+        Ok(Self { payments, catalog, recommendations, controls, forget })
     }
 }
 

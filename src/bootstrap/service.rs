@@ -3,6 +3,7 @@
 use super::database::{self, Database};
 use super::partners::{self, Partners};
 use super::shutdown::{GracefulShutdown, Signals};
+use super::simulated;
 use crate::adapters::inbound::admin::{self, AdminState, Exposition};
 use crate::adapters::inbound::api;
 use crate::adapters::inbound::api::auth::Auth;
@@ -45,6 +46,7 @@ use crate::core::use_cases::recommend::Recommend;
 use crate::core::use_cases::refund_order::RefundOrder;
 use crate::core::use_cases::show_order::ShowOrder;
 use crate::core::use_cases::show_product::ShowProduct;
+use crate::sandbox::Sandbox;
 use anyhow::Context;
 use axum::Router;
 use secrecy::ExposeSecret;
@@ -96,9 +98,14 @@ pub async fn serve(
     config: Config,
     listeners: Listeners,
     log: Arc<dyn LogControl>,
+    sandbox: Option<&Sandbox>,
 ) -> anyhow::Result<()> {
     let signals = Signals::listen()?;
     let parts = build(config, log).await?;
+    if let Some(sandbox) = sandbox {
+        simulated::join(sandbox, &parts.partners);
+        simulated::tell_of_orphans(sandbox, &*parts.store).await?;
+    }
     let app = app(&parts);
     let admin_state = admin_state(&parts, Arc::clone(&app.services.readiness));
     let Listeners { http: http_listener, admin: admin_listener } = listeners;

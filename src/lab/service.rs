@@ -69,7 +69,7 @@ impl Service {
         let (config, _) =
             Config::sandbox(variables, sandbox.service_env()).expect("valid settings");
         let running = tokio::spawn(async move {
-            serve(config, listeners, Arc::new(NoLog)).await.expect("the service runs");
+            serve(config, listeners, Arc::new(NoLog), None).await.expect("the service runs");
         });
         let client = reqwest::Client::builder().timeout(CLIENT_TIMEOUT).build();
         let client = client.expect("a client of this machine");

@@ -194,6 +194,11 @@ impl Sandbox {
     }
 
     /// Closes all listeners and connections.
+    /// What happens after a reset of everything: the service beside us forgets, too.
+    pub fn on_reset(&self, forget: Arc<dyn Fn() + Send + Sync>) {
+        self.world.after_reset.set(forget);
+    }
+
     pub async fn stop(mut self) {
         self.shut();
         for task in std::mem::take(&mut self.tasks) {

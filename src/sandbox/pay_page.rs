@@ -74,7 +74,11 @@ fn next_stop(payment: &dyn PaymentPartner, id: &str) -> Option<Response> {
 fn not_found() -> Response {
     (
         StatusCode::NOT_FOUND,
-        Html("<!doctype html><title>404</title><p>Такого платежа нет / No such payment"),
+        Html(
+            "<!doctype html><meta charset=\"utf-8\"><title>404</title><p>Такого платежа нет. Песочница забывает \
+             всё при перезапуске: подтвердите заказ ещё раз. / No such payment. The sandbox forgets everything \
+             when it starts anew: confirm the order once more.",
+        ),
     )
         .into_response()
 }

@@ -22,7 +22,7 @@ use super::modes;
 use super::partners::{PartnerName, PaymentPartner, PaymentSystem, Refusal};
 use super::recommendations::{self, Recommendations};
 use super::settings::SandboxConfig;
-use super::world::World;
+use super::world::{AfterReset, World};
 use super::{control, pay_page};
 
 /// How often orders are looked at that nobody asks about.
@@ -96,6 +96,7 @@ impl Builder {
         let credentials =
             PartnerName::ALL.map(|partner| (partner, self.config.credentials_of(partner)));
         World {
+            after_reset: AfterReset::default(),
             clock: self.clock.clone(),
             payments: payments.collect(),
             credentials: credentials.into(),

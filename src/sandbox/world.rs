@@ -1,7 +1,8 @@
 //! The partners together, and the clock they share.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
@@ -9,6 +10,7 @@ use super::bank::Bank;
 use super::catalog::Catalog;
 use super::clock::{SandboxClock, rfc3339};
 use super::frontend::Frontend;
+use super::locked;
 use super::partners::{Credentials, PartnerName, PaymentPartner};
 use super::recommendations::Recommendations;
 
@@ -21,6 +23,28 @@ pub struct World {
     pub credentials: BTreeMap<PartnerName, Credentials>,
     pub catalog: Arc<Catalog>,
     pub recommendations: Arc<Recommendations>,
+    pub after_reset: AfterReset,
+}
+
+/// What the service beside us forgets along with a reset of everything.
+#[derive(Default)]
+pub struct AfterReset(Mutex<Option<Arc<dyn Fn() + Send + Sync>>>);
+
+impl AfterReset {
+    pub fn set(&self, forget: Arc<dyn Fn() + Send + Sync>) {
+        *locked(&self.0) = Some(forget);
+    }
+
+    fn run(&self) {
+        let forget = locked(&self.0).clone();
+        forget.into_iter().for_each(|forget| forget());
+    }
+}
+
+impl fmt::Debug for AfterReset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AfterReset(..)")
+    }
 }
 
 impl World {
@@ -52,6 +76,7 @@ impl World {
             self.reset(partner).await;
         }
         self.clock.reset();
+        self.after_reset.run();
     }
 
     /// Orders whose time has come expire at once, not at the next tick.

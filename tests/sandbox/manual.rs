@@ -1,9 +1,13 @@
 //! The manual's every `curl` works as it is printed.
 
+use order_service::core::domain::ids::OrderId;
 use order_service::sandbox::Sandbox;
 use reqwest::Method;
 
 use crate::shop::{Shop, client, kassa, payment, register, sandbox};
+
+/// An order of the service's.
+const ORDER: &str = "0193b3c4-5d6e-7f80-91a2-b3c4d5e6f708";
 
 const MANUAL: &str = include_str!("../../docs/sandbox.md");
 
@@ -29,7 +33,8 @@ impl<'a> Curl<'a> {
     }
 
     async fn run(&self, sandbox: &Sandbox) -> u16 {
-        let url = format!("{}/control{}", sandbox.control_url(), self.path);
+        let path = self.path.replace("$ORDER", ORDER);
+        let url = format!("{}/control{path}", sandbox.control_url());
         let request = client().request(self.method.clone(), url).body(self.body.to_owned());
         request.send().await.expect("a reply").status().as_u16()
     }
@@ -44,6 +49,8 @@ async fn every_curl_in_the_manual_works() {
     for example in examples {
         sandbox.reset().await;
         register(&sandbox, "A-01").await;
+        let ours = OrderId::parse(ORDER).unwrap().to_base32();
+        register(&sandbox, &format!("{ours}-01")).await;
         kassa(&sandbox, "", "k-1", &payment("A-01")).await.expect("a reply");
         let status = example.run(&sandbox).await;
         assert!((200..300).contains(&status), "{status}: {}", example.line);

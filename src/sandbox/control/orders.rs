@@ -10,11 +10,13 @@ use axum::{Json, Router};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{Body, Refused, Shared, problem};
 use crate::sandbox::bank::{Bank, Deed, DeedError};
 use crate::sandbox::callbacks::{Policy, ReleaseOrder};
 use crate::sandbox::order::NewOrder;
+use crate::sandbox::order_view::OrderView;
 use crate::sandbox::partners::{PartnerName, PaymentPartner};
 use crate::sandbox::world::World;
 
@@ -22,6 +24,7 @@ const FOREIGN_LIFE_MS: i64 = 20 * 60 * 1000;
 
 pub fn router() -> Router<Arc<World>> {
     Router::new()
+        .route("/control/orders/{order_id}/{deed}", post(act_on_shops_order))
         .route("/control/{partner}/orders", get(list_orders).post(register_foreign))
         .route("/control/{partner}/orders/{number}", get(show_order))
         .route("/control/{partner}/orders/{number}/callback", post(send_callback))
@@ -97,13 +100,39 @@ async fn act(
     State(world): Shared,
     Path((partner, number, deed)): Path<(PartnerName, String, Deed)>,
 ) -> Result<Response, Refused> {
-    match bank(&world, partner)?.act(&number, deed) {
+    acted(bank(&world, partner)?.act(&number, deed))
+}
+
+fn acted(done: Result<OrderView, DeedError>) -> Result<Response, Refused> {
+    match done {
         Ok(order) => Ok(Json(order).into_response()),
         Err(DeedError::NotFound) => Err(no_such_order()),
         Err(DeedError::Refused(refusal)) => {
             Err(problem(StatusCode::CONFLICT, &refusal.to_string()))
         }
     }
+}
+
+/// By the service's id of the order, whichever payment system has it: what a shop knows.
+async fn act_on_shops_order(
+    State(world): Shared,
+    Path((order_id, deed)): Path<(Uuid, Deed)>,
+) -> Result<Response, Refused> {
+    // Its number at a payment system is a prefix, the id in Crockford's base 32, and the attempt.
+    let id = base32(order_id.as_u128());
+    let attempts = world.banks().flat_map(|bank| {
+        let entries = bank.entries().into_iter().filter(|entry| entry.order.number.contains(&id));
+        entries.map(move |entry| (entry.order.live, entry.order.number, bank))
+    });
+    let newest = attempts.max_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
+    let (_, number, bank) = newest.ok_or_else(no_such_order)?;
+    acted(bank.act(&number, deed))
+}
+
+fn base32(id: u128) -> String {
+    const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    let digit = |place: u32| usize::try_from((id >> (place * 5)) & 31).unwrap_or(0);
+    (0..26).rev().map(|place| char::from(DIGITS[digit(place)])).collect()
 }
 
 /// A callback of any content, true or not.

@@ -233,6 +233,14 @@ impl Code {
                 OURS,
                 OPERATOR,
             ),
+            Self::Maintenance => advice(
+                LATER,
+                Text::new(
+                    "“Payments pause for a moment”; what was paid stays",
+                    "«Платежи ненадолго приостановлены»; уже оплаченное в силе",
+                ),
+                NOTHING_TO_FIX,
+            ),
             Self::Overloaded | Self::StorageUnavailable => advice(LATER, BUSY, NOTHING_TO_FIX),
             Self::CatalogUnavailable => advice(
                 LATER,

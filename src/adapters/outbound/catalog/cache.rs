@@ -51,6 +51,11 @@ impl Cache {
         Self { memory, shared: shared.map(Arc::new), looks: SingleFlight::new(), config }
     }
 
+    /// Everything that this process remembers.
+    pub(super) fn forget(&self) {
+        self.memory.invalidate_all();
+    }
+
     /// What may be said without asking the catalog, by memory or by the shared cache.
     pub(super) async fn fresh(&self, id: &ProductId) -> Option<Arc<Entry>> {
         match self.remembered(id).await {

@@ -166,6 +166,11 @@ impl CatalogAdapter {
         })
     }
 
+    /// Forgets what the catalog said, as if this process had just begun.
+    pub fn forget(&self) {
+        self.source.cache.forget();
+    }
+
     #[must_use]
     pub fn breaker(&self) -> &Arc<Breaker> {
         &self.source.breaker
