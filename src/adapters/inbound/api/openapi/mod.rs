@@ -36,6 +36,7 @@ use utoipa::openapi::path::Operation;
     tags(
         (name = "orders", description = "Place, confirm, cancel, refund"),
         (name = "tasks", description = "What goes on without the client"),
+        (name = "events", description = "What became of orders, one after the other"),
         (name = "reads", description = "Products and recommendations"),
         (name = "webhooks", description = "For the payment systems"),
         (name = "health", description = "For load balancers"),
