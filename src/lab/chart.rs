@@ -103,7 +103,7 @@ impl Axis {
             }
             steps
         } else {
-            let step = round_step(most / 4.0);
+            let step = even_step(most / 4.0);
             (0..=5).map(|n| step * f64::from(n)).take_while(|at| *at < most + step).collect()
         };
         Self { logarithmic, steps }
@@ -133,7 +133,7 @@ impl Axis {
 }
 
 /// 1, 2 or 5 of some power of ten, at least so much.
-fn round_step(least: f64) -> f64 {
+fn even_step(least: f64) -> f64 {
     if least <= 0.0 {
         return 1.0;
     }
@@ -193,7 +193,7 @@ fn lines(out: &mut String, axis: &Axis, series: &[(Text, Vec<(f64, f64)>)]) -> f
     let points = series.iter().flat_map(|(_, points)| points);
     let most = points.map(|(x, _)| *x).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let place = |x: f64| LEFT + x / most * (WIDTH - LEFT - RIGHT);
-    let step = round_step(most / 8.0);
+    let step = even_step(most / 8.0);
     let mut at = 0.0;
     while at <= most {
         let (x, y) = (place(at), HEIGHT - BOTTOM + 18.0);
