@@ -60,9 +60,9 @@ const HOUSE: &[Room] = &[
 
     // the driving side knows the core, and what operators look at; its kit knows no resource,
     // and the listeners know nothing of one another
-    room("adapters::inbound::http_kit", &["core::domain::timestamp", "core::ports", "adapters::observe"], HTTP_CRATES),
+    room("adapters::inbound::http_kit", &["core::domain::timestamp", "core::ports", "adapters::observe", "adapters::resilience::adaptive", "adapters::resilience::settings"], HTTP_CRATES),
     room("adapters::inbound::resources", &["core", "adapters::observe::spans", "adapters::inbound::http_kit"], &["http", "serde", "tracing", "utoipa", "uuid"]),
-    room("adapters::inbound::api", &["core", "adapters::observe", "adapters::inbound::http_kit", "adapters::inbound::resources"], HTTP_CRATES),
+    room("adapters::inbound::api", &["core", "adapters::observe", "adapters::resilience::settings", "adapters::inbound::http_kit", "adapters::inbound::resources"], HTTP_CRATES),
     room("adapters::inbound::api::auth", &["core::domain", "core::ports", "adapters::inbound::http_kit"], &["http", "jsonwebtoken", "rustls_pki_types", "secrecy", "serde", "serde_json", "thiserror", "tracing"]),
     room("adapters::inbound::api::quota", &[], &["governor", "tokio::time"]),
     room("adapters::inbound::admin", &["core", "adapters::observe", "adapters::resilience", "adapters::inbound::http_kit", "adapters::inbound::resources"], HTTP_CRATES),
@@ -75,7 +75,7 @@ const HOUSE: &[Room] = &[
     room("bin", &[""], &["anyhow", "clap", "mimalloc", "tokio"]),
 
     // the guide's experiments: the machines, and the whole service, in the hands of a teacher
-    room("lab", &["core::domain::unavailable", "core::ports::deadline", "adapters::resilience", "adapters::observe::log_control", "adapters::inbound::http_kit", "bootstrap::service", "config", "sandbox"], &["fastrand", "futures_util", "reqwest", "serde_json", "tokio", "tokio_util"]),
+    room("lab", &["core::domain::unavailable", "core::ports::deadline", "adapters::resilience", "adapters::observe::log_control", "adapters::observe::traffic", "adapters::inbound::http_kit", "bootstrap::service", "config", "sandbox"], &["fastrand", "futures_util", "reqwest", "serde_json", "tokio", "tokio_util"]),
 
     // the partners' stand-in is written against their protocols, not against our code
     room("sandbox", &[], &["axum", "http", "tokio", "tokio_util", "futures_util", "serde", "serde_json", "reqwest", "hmac", "sha2", "fastrand", "humantime", "time", "uuid", "thiserror", "tracing"]),

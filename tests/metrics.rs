@@ -8,7 +8,7 @@ use metrics_page::{Scrape, page, table, words};
 use order_service::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use order_service::adapters::observe::metrics::{BuildInfo, Metrics, labels};
 use order_service::adapters::observe::systems::{Probed, SystemHealth};
-use order_service::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
+use order_service::adapters::observe::traffic::{Priority, ServedRequest, ShedReason, Traffic};
 use order_service::adapters::resilience::breaker::{Breaker, BreakerConfig};
 use order_service::adapters::resilience::clock::MonotonicClock;
 use order_service::adapters::resilience::observer::{
@@ -266,8 +266,8 @@ async fn requests_are_counted_by_their_route_and_nobody_invents_series() {
         route: None,
         ..request("", 404, Some("teapot"))
     });
-    metrics.shed(ShedReason::Deadline);
-    metrics.shed(ShedReason::RateLimit);
+    metrics.shed(Priority::Normal, ShedReason::Deadline);
+    metrics.shed(Priority::Normal, ShedReason::RateLimit);
     let scrape = scrape(&metrics);
     for series in [
         r#"http_requests_total{method="GET",path="/v1/orders/{id}",status_class="5xx"}"#,

@@ -262,6 +262,7 @@ fn app(parts: &Parts) -> Arc<App> {
     let settings = Settings {
         request_timeout: limits.request_timeout,
         max_inflight_requests: limits.max_inflight_requests,
+        inflight_concurrency: limits.inflight_concurrency,
         body: limits.body,
         origin: origin_rule(&parts.config),
         allowed_origins: parts.config.service.allowed_origins.clone(),

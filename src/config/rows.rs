@@ -185,6 +185,7 @@ pub(super) const SERVICE: &[Row] = &[
     url("CACHE_URL", Default::Unset),
     row("REQUEST_TIMEOUT", "20s"),
     row("MAX_INFLIGHT_REQUESTS", "1024"),
+    row("INFLIGHT_CONCURRENCY", "fixed"),
     row("MAX_BODY_BYTES", "65536"),
     row("BODY_TIMEOUT", "5s"),
     row("MAX_CONNECTIONS", "10000"),

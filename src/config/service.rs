@@ -10,6 +10,7 @@ use crate::adapters::inbound::api::quota::QuotaConfig;
 use crate::adapters::inbound::http_kit::connections::ConnectionLimits;
 use crate::adapters::inbound::http_kit::incoming::BodyLimits;
 use crate::adapters::outbound::remote_cache::CacheUrl;
+use crate::adapters::resilience::settings::Concurrency;
 use crate::core::domain::ids::InstanceId;
 use secrecy::SecretString;
 use std::io::IsTerminal;
@@ -64,6 +65,7 @@ pub struct DatabaseConfig {
 pub struct LimitsConfig {
     pub request_timeout: Duration,
     pub max_inflight_requests: usize,
+    pub inflight_concurrency: Concurrency,
     pub body: BodyLimits,
     pub connections: ConnectionLimits,
     /// Of one client; `None` without `RATE_LIMIT_PER_SECOND`.
@@ -123,6 +125,7 @@ pub(super) fn read(env: &mut Environment, sandbox: bool) -> ServiceConfig {
         limits: LimitsConfig {
             request_timeout: vars.request_timeout.0,
             max_inflight_requests: size(vars.max_inflight_requests.0),
+            inflight_concurrency: vars.inflight_concurrency.0,
             body: BodyLimits {
                 max_bytes: size(vars.max_body_bytes.0),
                 timeout: vars.body_timeout.0,

@@ -135,6 +135,7 @@ pub(super) struct ServiceVars {
     pub(super) cache_url: Option<SharedCache>,
     pub(super) request_timeout: Span<{ SECOND }, { 5 * MINUTE }>,
     pub(super) max_inflight_requests: Whole<1, 1_000_000>,
+    pub(super) inflight_concurrency: OneOf<Concurrency>,
     pub(super) max_body_bytes: Whole<1_024, 16_777_216>,
     pub(super) body_timeout: Span<100, { 5 * MINUTE }>,
     pub(super) max_connections: Whole<1, 1_000_000>,

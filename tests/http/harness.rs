@@ -16,6 +16,7 @@ use order_service::adapters::inbound::http_kit::incoming::BodyLimits;
 use order_service::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use order_service::adapters::inbound::http_kit::origin::OriginRule;
 use order_service::adapters::observe::adapter_events::Untold;
+use order_service::adapters::resilience::settings::Concurrency;
 use order_service::core::domain::ids::{InstanceId, OrderId};
 use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::{Preference, Provider};
@@ -382,6 +383,7 @@ fn settings(options: Options) -> Settings {
     Settings {
         request_timeout: Duration::from_secs(20),
         max_inflight_requests: options.max_inflight,
+        inflight_concurrency: Concurrency::Fixed,
         body: BodyLimits { max_bytes: 4_096, timeout: options.body_timeout },
         origin: OriginRule::Loopback,
         allowed_origins: options.allowed_origin.map(str::to_owned).into_iter().collect(),

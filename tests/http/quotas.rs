@@ -4,7 +4,7 @@ use crate::harness::{Harness, Options, Reply, one_item, request};
 use crate::tokens::{SECRET, token};
 use axum::extract::ConnectInfo;
 use order_service::adapters::inbound::api::auth::{Auth, ExpectedClaims, KeySource, TokensConfig};
-use order_service::adapters::observe::traffic::ShedReason;
+use order_service::adapters::observe::traffic::{Priority, ShedReason};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::advance;
@@ -46,7 +46,7 @@ async fn who_asks_too_often_is_told_when_to_come_back() {
     assert_eq!(harness.catalog.calls.lock().unwrap().len(), calls, "no work was done");
     assert_eq!(
         *harness.traffic.shed.lock().unwrap(),
-        [ShedReason::RateLimit, ShedReason::RateLimit]
+        [(Priority::Normal, ShedReason::RateLimit); 2]
     );
     advance(Duration::from_secs(1)).await;
     assert_eq!(harness.post("/v1/orders", &one_item()).await.status, 201);

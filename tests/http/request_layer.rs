@@ -1,7 +1,7 @@
 //! What every request meets: names, deadlines, limits, and the count.
 
 use crate::harness::{Harness, Options, one_item};
-use order_service::adapters::observe::traffic::ShedReason;
+use order_service::adapters::observe::traffic::{Priority, ShedReason};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -49,7 +49,31 @@ async fn nobody_waits_longer_than_the_deadline() {
     let reply = harness.get_with("/v1/products/p-1", &[("request-timeout", "600000")]).await;
     assert_eq!(reply.status, 504);
     assert!(began.elapsed() < Duration::from_secs(22));
-    assert_eq!(*harness.traffic.shed.lock().unwrap(), [ShedReason::Deadline, ShedReason::Deadline]);
+    assert_eq!(
+        *harness.traffic.shed.lock().unwrap(),
+        [(Priority::Normal, ShedReason::Deadline); 2]
+    );
+}
+
+#[tokio::test]
+async fn when_it_is_full_money_goes_before_reads_and_reads_before_lists() {
+    let harness = Harness::with(Options { max_inflight: 16, ..Options::default() });
+    let id = harness.order().await;
+    harness.catalog.hangs.store(true, Ordering::Relaxed);
+    let hanging: Vec<_> = (0..12).map(|_| Box::pin(harness.get("/v1/products/p-9"))).collect();
+    let mut hanging = futures_util::future::join_all(hanging);
+    assert!(futures_util::poll!(&mut hanging).is_pending());
+    assert_eq!(harness.get("/v1/orders?customer_id=c-1").await.code(), "overloaded");
+    assert_eq!(harness.get("/v1/customers/c-1/recommendations").await.code(), "overloaded");
+    assert_eq!(harness.get(&format!("/v1/orders/{id}")).await.status, 200);
+    let more: Vec<_> = (0..2).map(|_| Box::pin(harness.get("/v1/products/p-9"))).collect();
+    let mut more = futures_util::future::join_all(more);
+    assert!(futures_util::poll!(&mut more).is_pending());
+    assert_eq!(harness.get(&format!("/v1/orders/{id}")).await.code(), "overloaded");
+    assert_eq!(harness.confirm(&id).await.status, 200);
+    let shed: Vec<_> = harness.traffic.shed.lock().unwrap().iter().map(|(who, _)| *who).collect();
+    assert_eq!(shed, [Priority::Low, Priority::Low, Priority::Normal]);
+    assert_eq!(harness.get("/health/ready").await.status, 200);
 }
 
 #[tokio::test]
@@ -68,7 +92,7 @@ async fn who_finds_no_place_is_sent_away_at_once_and_health_is_not() {
     let reply = harness.get_with("/v1/orders", &named).await;
     assert_eq!(reply.header("x-request-id"), "mine");
     assert!(reply.json["detail"].as_str().unwrap().starts_with("Сервис"), "{}", reply.json);
-    assert_eq!(*harness.traffic.shed.lock().unwrap(), [ShedReason::Limit; 2]);
+    assert_eq!(*harness.traffic.shed.lock().unwrap(), [(Priority::Low, ShedReason::Limit); 2]);
     let ended = harness.traffic.ended.lock().unwrap().clone();
     let refused = ("GET".to_owned(), Some("/v1/orders".to_owned()), 503, Some("overloaded"));
     assert_eq!(ended, [refused.clone(), refused]);

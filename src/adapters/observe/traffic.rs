@@ -11,7 +11,10 @@ pub trait Traffic: Send + Sync + fmt::Debug {
     fn ended(&self, request: &ServedRequest<'_>);
 
     /// A request was refused unserved; `ended` follows all the same.
-    fn shed(&self, reason: ShedReason);
+    fn shed(&self, priority: Priority, reason: ShedReason);
+
+    /// How many requests at a time the service seems to bear, obeyed or not.
+    fn inbound_limit(&self, limit: usize);
 
     /// What a readiness check just found.
     fn checked(&self, check: &'static str, ready: bool);
@@ -75,9 +78,33 @@ pub struct ServedRequest<'a> {
     pub code: Option<&'static str>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who goes first when not all can be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Priority {
+    /// What moves money, and what payment systems tell of it.
+    Money,
+    /// One thing, read or made.
+    Normal,
+    /// Lists, hints and documents.
+    Low,
+}
+
+impl Priority {
+    pub const ALL: [Self; 3] = [Self::Money, Self::Normal, Self::Low];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Money => "money",
+            Self::Normal => "normal",
+            Self::Low => "low",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ShedReason {
-    /// `MAX_INFLIGHT_REQUESTS` are being served.
+    /// As many as may be are being served.
     Limit,
     /// The request's deadline passed before an answer was there.
     Deadline,
@@ -87,6 +114,18 @@ pub enum ShedReason {
     RateLimit,
 }
 
+impl ShedReason {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Deadline => "deadline",
+            Self::Draining => "draining",
+            Self::RateLimit => "rate_limit",
+        }
+    }
+}
+
 /// Nobody counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Uncounted;
@@ -94,7 +133,8 @@ pub struct Uncounted;
 impl Traffic for Uncounted {
     fn began(&self, _: &'static str) {}
     fn ended(&self, _: &ServedRequest<'_>) {}
-    fn shed(&self, _: ShedReason) {}
+    fn shed(&self, _: Priority, _: ShedReason) {}
+    fn inbound_limit(&self, _: usize) {}
     fn checked(&self, _: &'static str, _: bool) {}
     fn connection(&self, _: ConnectionEvent) {}
 }

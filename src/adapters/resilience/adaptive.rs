@@ -20,7 +20,7 @@ const MEMORY: f64 = 600.0;
 
 /// The arithmetic, without a semaphore.
 #[derive(Debug)]
-pub(super) struct Gradient {
+pub struct Gradient {
     limit: f64,
     most: f64,
     /// Seconds that an answer takes, once there is one.
@@ -28,13 +28,15 @@ pub(super) struct Gradient {
 }
 
 impl Gradient {
-    pub(super) fn new(most: usize) -> Self {
+    /// At its maximum, until calls teach otherwise.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
         let most = float(most);
         Self { limit: most, most, average: None }
     }
 
     /// Learns from a call that was answered after so long, while so many were in flight.
-    pub(super) fn answered(&mut self, took: Duration, in_flight: usize) {
+    pub fn answered(&mut self, took: Duration, in_flight: usize) {
         let took = took.as_secs_f64().max(1e-6);
         let mut average = self.average.unwrap_or(took);
         average += (took - average) / MEMORY;
@@ -47,7 +49,7 @@ impl Gradient {
     }
 
     /// Learns from a call that had no answer after so long, while so many were in flight.
-    pub(super) fn unanswered(&mut self, lasted: Duration, in_flight: usize) {
+    pub fn unanswered(&mut self, lasted: Duration, in_flight: usize) {
         let lasted = lasted.as_secs_f64();
         if let Some(average) = self.average.filter(|average| lasted > *average) {
             self.step(average / lasted, in_flight);
@@ -70,7 +72,9 @@ impl Gradient {
         clippy::cast_sign_loss,
         reason = "between 1 and the configured maximum"
     )]
-    pub(super) fn limit(&self) -> usize {
+    /// From 1 to the maximum.
+    #[must_use]
+    pub fn limit(&self) -> usize {
         self.limit as usize
     }
 }

@@ -28,7 +28,7 @@
 
 pub mod breaker;
 
-mod adaptive;
+pub mod adaptive;
 pub mod semaphore;
 
 pub mod deadline;

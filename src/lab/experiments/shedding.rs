@@ -2,6 +2,7 @@
 //! that says no to half serves the other half as if nothing were the matter, and stays open to the bank.
 
 use crate::adapters::inbound::http_kit::limits::ConcurrencyLimit;
+use crate::adapters::observe::traffic::Priority;
 use crate::core::domain::unavailable::Shed;
 use crate::lab::catalog::Scale;
 use crate::lab::chart::{Chart, Plot};
@@ -93,7 +94,7 @@ async fn measure(limit: usize, scale: Scale) -> (Samples, Samples) {
     let service = Partner::new(|_| Manner::Answers(ms(50))).with_servers(10);
     let (requests, callbacks) = (ConcurrencyLimit::new(limit), ConcurrencyLimit::new(limit));
     let serve = async |limit: &ConcurrencyLimit| -> Answer {
-        let Some(_permit) = limit.try_acquire() else {
+        let Some(_permit) = limit.try_acquire(Priority::Money) else {
             return Err(Shed::BulkheadFull.into());
         };
         service.call().await

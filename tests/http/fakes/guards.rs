@@ -2,7 +2,7 @@
 
 use order_service::adapters::observe::systems::{SystemControl, SystemView};
 use order_service::adapters::observe::traffic::{
-    ConnectionEvent, ServedRequest, ShedReason, Traffic,
+    ConnectionEvent, Priority, ServedRequest, ShedReason, Traffic,
 };
 use order_service::adapters::resilience::breaker::{
     BreakerMode, BreakerSnapshot, BreakerState, Tally,
@@ -76,7 +76,7 @@ pub type RecordedRequest = (String, Option<String>, u16, Option<&'static str>);
 pub struct RecordingTraffic {
     pub ended: Mutex<Vec<RecordedRequest>>,
     pub began: AtomicU64,
-    pub shed: Mutex<Vec<ShedReason>>,
+    pub shed: Mutex<Vec<(Priority, ShedReason)>>,
     pub checked: Mutex<Vec<(&'static str, bool)>>,
     pub connections: Mutex<Vec<ConnectionEvent>>,
 }
@@ -92,9 +92,11 @@ impl Traffic for RecordingTraffic {
         self.ended.lock().unwrap().push(seen);
     }
 
-    fn shed(&self, reason: ShedReason) {
-        self.shed.lock().unwrap().push(reason);
+    fn shed(&self, priority: Priority, reason: ShedReason) {
+        self.shed.lock().unwrap().push((priority, reason));
     }
+
+    fn inbound_limit(&self, _: usize) {}
 
     fn checked(&self, check: &'static str, ready: bool) {
         self.checked.lock().unwrap().push((check, ready));

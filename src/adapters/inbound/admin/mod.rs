@@ -29,6 +29,7 @@ use crate::adapters::inbound::http_kit::request_layer::{
     self, RequestLayer, RequestLimits, RouteRules,
 };
 use crate::adapters::observe::traffic::Uncounted;
+use crate::adapters::resilience::settings::Concurrency;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post, put};
@@ -42,6 +43,7 @@ fn request_limits(state: &AdminState) -> RequestLimits {
     RequestLimits {
         timeout: Duration::from_secs(20),
         max_in_flight: 64,
+        concurrency: Concurrency::Fixed,
         body: BodyLimits { max_bytes: 65_536, timeout: Duration::from_secs(5) },
         rules: RouteRules::default(),
         // Without a token the listener is on loopback.

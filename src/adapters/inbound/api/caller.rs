@@ -7,7 +7,8 @@ use crate::adapters::inbound::api::rate_limit_headers;
 use crate::adapters::inbound::api::state::{App, Services};
 use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::problem::Problem;
-use crate::adapters::observe::traffic::ShedReason;
+use crate::adapters::inbound::http_kit::request_context::RequestContext;
+use crate::adapters::observe::traffic::{Priority, ShedReason};
 use crate::core::domain::ids::CustomerId;
 use crate::core::ports::order_repository::Scope;
 use axum::extract::{ConnectInfo, FromRequestParts};
@@ -73,7 +74,9 @@ fn spend(services: &Services, client: ClientKey<'_>, parts: &Parts) -> Result<()
     let left = spent.unwrap_or_else(|wait| Spent { left: 0, whole_in: wait });
     rate_limit_headers::note(&parts.extensions, left);
     spent.map(drop).map_err(|wait| {
-        services.traffic.shed(ShedReason::RateLimit);
+        let context = parts.extensions.get::<RequestContext>();
+        let priority = context.map_or(Priority::Normal, |context| context.priority);
+        services.traffic.shed(priority, ShedReason::RateLimit);
         Problem::new(Code::RateLimited).retry_after(Some(wait))
     })
 }

@@ -45,8 +45,9 @@ use crate::adapters::inbound::http_kit::code::Code;
 use crate::adapters::inbound::http_kit::health::health_routes;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::request_layer::{
-    self, RequestClass, RequestLayer, RequestLimits, RouteRules,
+    self, Rank, RequestClass, RequestLayer, RequestLimits, RouteRules,
 };
+use crate::adapters::observe::traffic::Priority;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
@@ -63,8 +64,9 @@ pub fn router(app: &Arc<App>) -> Router {
         RequestLimits {
             timeout: settings.request_timeout,
             max_in_flight: settings.max_inflight_requests,
+            concurrency: settings.inflight_concurrency,
             body: settings.body,
-            rules: RouteRules { class_of, first_look: webhooks::first_look },
+            rules: RouteRules { class_of, rank_of, first_look: webhooks::first_look },
             origin: settings.origin,
         },
     ));
@@ -107,6 +109,22 @@ fn class_of(route: &str) -> RequestClass {
         RequestClass::Callback
     } else {
         RequestClass::Ordinary
+    }
+}
+
+/// Money first, then one thing at a time, then lists, hints and documents. Reads of our own storage tell how
+/// we are; what asks a partner tells how the partner is.
+fn rank_of(method: &str, route: &str) -> Rank {
+    match (method, route) {
+        (
+            "POST",
+            "/v1/orders/{id}/confirm" | "/v1/orders/{id}/cancel" | "/v1/orders/{id}/refund",
+        ) => Rank::of(Priority::Money),
+        (_, route) if route.starts_with(webhooks::PREFIX) => Rank::of(Priority::Money),
+        ("GET", "/v1/orders" | "/v1/orders/{id}/refunds") => Rank::of_own_work(Priority::Low),
+        ("GET", "/v1/orders/{id}") => Rank::of_own_work(Priority::Normal),
+        (_, "/v1/orders" | "/v1/products/{id}" | tasks::ROUTE) => Rank::of(Priority::Normal),
+        (_, _) => Rank::of(Priority::Low),
     }
 }
 

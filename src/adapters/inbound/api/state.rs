@@ -9,6 +9,7 @@ use crate::adapters::inbound::http_kit::origin::OriginRule;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::traffic::Traffic;
+use crate::adapters::resilience::settings::Concurrency;
 use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
@@ -59,6 +60,7 @@ pub struct Services {
 pub struct Settings {
     pub request_timeout: Duration,
     pub max_inflight_requests: usize,
+    pub inflight_concurrency: Concurrency,
     pub body: BodyLimits,
     pub origin: OriginRule,
     /// `CORS_ALLOWED_ORIGINS`: pages of other sites that may call.

@@ -5,6 +5,7 @@ use crate::adapters::inbound::http_kit::lang::{Lang, Text};
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::problem_body::ProblemContext;
 use crate::adapters::observe::spans;
+use crate::adapters::observe::traffic::Priority;
 use crate::core::ports::call::Call;
 use crate::core::ports::clock::Entropy;
 use crate::core::ports::deadline::Deadline;
@@ -34,6 +35,7 @@ pub struct RequestContext {
     /// The client set the deadline by itself.
     pub deadline_is_the_clients: bool,
     pub lang: Lang,
+    pub priority: Priority,
     uri: Uri,
 }
 
@@ -62,6 +64,7 @@ impl RequestContext {
             deadline: Deadline::after(deadline),
             deadline_is_the_clients: wanted.is_some(),
             lang: Lang::of(headers),
+            priority: Priority::Normal,
             uri: uri.clone(),
         };
         (context, valid)

@@ -17,7 +17,9 @@ use crate::adapters::inbound::http_kit::request_context::{
     RequestContext, X_REQUEST_ID, request_id,
 };
 use crate::adapters::inbound::http_kit::request_meter::{RequestMeter, method_label};
-use crate::adapters::observe::traffic::{ServedRequest, ShedReason, Traffic};
+use crate::adapters::observe::log_throttle::LogThrottle;
+use crate::adapters::observe::traffic::{Priority, ServedRequest, ShedReason, Traffic};
+use crate::adapters::resilience::settings::Concurrency;
 use crate::core::ports::clock::Entropy;
 use crate::core::ports::trace::TraceParent;
 use axum::body::HttpBody;
@@ -32,6 +34,9 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
+
+/// A line in the log of each priority and reason, so often at most.
+const SHED_LINES: Duration = Duration::from_secs(1);
 
 /// An answer that is made at the deadline still gets out: the layer gives up a little later.
 const SLACK: Duration = Duration::from_millis(100);
@@ -48,6 +53,7 @@ pub struct RequestLayer {
     /// Callbacks come without a token: with a limit of their own they keep no customer outside.
     callbacks: ConcurrencyLimit,
     overloaded: PreparedRefusal,
+    shed_lines: LogThrottle<(Priority, ShedReason)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +62,8 @@ pub struct RequestLimits {
     pub timeout: Duration,
     /// Requests at a time, and as many of each further class.
     pub max_in_flight: usize,
+    /// Whether the number of ordinary requests finds itself below that.
+    pub concurrency: Concurrency,
     pub body: BodyLimits,
     pub rules: RouteRules,
     pub origin: OriginRule,
@@ -66,6 +74,8 @@ pub struct RequestLimits {
 pub struct RouteRules {
     /// Of a route's template.
     pub class_of: fn(&str) -> RequestClass,
+    /// Of a method and a route's template.
+    pub rank_of: fn(&str, &str) -> Rank,
     /// A refusal before a body is read, of a path and the headers.
     pub first_look: fn(&str, &HeaderMap) -> Result<(), Problem>,
 }
@@ -82,9 +92,31 @@ pub enum RequestClass {
     Health,
 }
 
+/// What a request is to us when there is too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rank {
+    pub priority: Priority,
+    /// Nobody but ourselves is asked for it: how long it takes tells how we are.
+    pub own_work: bool,
+}
+
+impl Rank {
+    pub const fn of(priority: Priority) -> Self {
+        Self { priority, own_work: false }
+    }
+
+    pub const fn of_own_work(priority: Priority) -> Self {
+        Self { priority, own_work: true }
+    }
+}
+
 impl Default for RouteRules {
     fn default() -> Self {
-        Self { class_of: |_| RequestClass::Ordinary, first_look: |_, _| Ok(()) }
+        Self {
+            class_of: |_| RequestClass::Ordinary,
+            rank_of: |_, _| Rank::of(Priority::Normal),
+            first_look: |_, _| Ok(()),
+        }
     }
 }
 
@@ -96,9 +128,29 @@ impl RequestLayer {
         limits: RequestLimits,
     ) -> Self {
         let limit = || ConcurrencyLimit::new(limits.max_in_flight);
-        let (requests, long_polls, callbacks) = (limit(), limit(), limit());
-        let overloaded = PreparedRefusal::new(Code::Overloaded);
-        Self { traffic, entropy, lifecycle, limits, requests, long_polls, callbacks, overloaded }
+        Self {
+            traffic,
+            entropy,
+            lifecycle,
+            limits,
+            requests: ConcurrencyLimit::finding_itself(limits.max_in_flight, limits.concurrency),
+            long_polls: limit(),
+            callbacks: limit(),
+            overloaded: PreparedRefusal::new(Code::Overloaded),
+            shed_lines: LogThrottle::new(SHED_LINES),
+        }
+    }
+
+    fn rank_of(&self, method: &str, route: Option<&str>) -> Rank {
+        route.map_or(Rank::of(Priority::Low), |route| (self.limits.rules.rank_of)(method, route))
+    }
+
+    fn tell_shed(&self, priority: Priority, reason: ShedReason) {
+        self.traffic.shed(priority, reason);
+        if let Some(left_out) = self.shed_lines.may_log((priority, reason)) {
+            let (priority, reason) = (priority.as_str(), reason.as_str());
+            tracing::warn!(priority, reason, left_out, "requests are refused unserved");
+        }
     }
 
     /// The answer to a request that finds every permit taken, before it costs anything: no span, no context,
@@ -108,13 +160,14 @@ impl RequestLayer {
         request: &Request,
         method: &'static str,
         route: Option<&str>,
+        priority: Priority,
     ) -> Option<Response> {
-        let full = self.requests.is_full() && !self.lifecycle.is_draining();
+        let full = self.requests.is_full(priority) && !self.lifecycle.is_draining();
         if !full || self.class_of(request) != RequestClass::Ordinary {
             return None;
         }
         self.traffic.began(method);
-        self.traffic.shed(ShedReason::Limit);
+        self.tell_shed(priority, ShedReason::Limit);
         let mut answer = self.overloaded.answer(Lang::of(request.headers()));
         let trace = TraceParent::new(self.entropy.bits(), 1);
         answer.headers_mut().insert(X_REQUEST_ID, request_id(request.headers(), &trace));
@@ -130,16 +183,18 @@ impl RequestLayer {
         request: Request,
         next: Next,
         client: &Client,
+        rank: Rank,
     ) -> Response {
         let class = self.class_of(&request);
-        if let Err(refusal) = self.admit(class, client, &request) {
+        let priority = rank.priority;
+        if let Err(refusal) = self.admit(class, client, &request, priority) {
             return refusal.into_response();
         }
         let _served = self.lifecycle.track_request();
         let (request, _held) = take_in(request, self.limits.body, context.deadline.instant()).await;
-        let permit = self.limit_of(class).map(ConcurrencyLimit::try_acquire);
+        let permit = self.limit_of(class).map(|limit| limit.try_acquire(priority));
         if let Some(None) = permit {
-            self.traffic.shed(ShedReason::Limit);
+            self.tell_shed(priority, ShedReason::Limit);
             return Problem::new(Code::Overloaded).into_response();
         }
         let end = match class {
@@ -148,14 +203,28 @@ impl RequestLayer {
                 context.deadline.instant() + SLACK
             }
         };
+        let begun = Instant::now();
         let served = AssertUnwindSafe(next.run(request)).catch_unwind();
         match timeout_at(end, served).await {
-            Ok(Ok(response)) => response,
+            Ok(Ok(response)) => {
+                self.record_duration(rank, begun);
+                response
+            }
             Ok(Err(_panic)) => Problem::internal("a handler panicked").into_response(),
             Err(_elapsed) => {
-                self.traffic.shed(ShedReason::Deadline);
+                self.record_duration(rank, begun);
+                self.tell_shed(priority, ShedReason::Deadline);
                 Problem::new(Code::DeadlineExceeded).into_response()
             }
+        }
+    }
+
+    /// The limit in force comes from how long our own work takes.
+    fn record_duration(&self, rank: Rank, begun: Instant) {
+        if rank.own_work
+            && let Some(limit) = self.requests.served(begun.elapsed())
+        {
+            self.traffic.inbound_limit(limit);
         }
     }
 
@@ -173,6 +242,7 @@ impl RequestLayer {
         class: RequestClass,
         client: &Client,
         request: &Request,
+        priority: Priority,
     ) -> Result<(), Problem> {
         if class == RequestClass::Health {
             return Ok(());
@@ -183,7 +253,7 @@ impl RequestLayer {
             self.lifecycle.is_draining().then_some(ShedReason::Draining)
         };
         if let Some(reason) = refused {
-            self.traffic.shed(reason);
+            self.tell_shed(priority, reason);
             return Err(Problem::new(Code::Overloaded));
         }
         check_headers(request, client.is_connected())?;
@@ -217,13 +287,15 @@ pub async fn apply(
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map(MatchedPath::as_str);
     let method = method_label(request.method());
-    if let Some(refusal) = layer.shed(&request, method, route) {
+    let rank = layer.rank_of(method, route);
+    if let Some(refusal) = layer.shed(&request, method, route, rank.priority) {
         return refusal;
     }
     let span = request_span(method, route);
     let (uri, headers) = (request.uri(), request.headers());
-    let (context, valid) =
+    let (mut context, valid) =
         RequestContext::new(uri, headers, &span, &*layer.entropy, layer.limits.timeout);
+    context.priority = rank.priority;
     let (request_id, trace_id) = (&context.request_id, context.trace.trace_id());
     // Both at once: the log writes a span's fields anew for each act of recording.
     let request_id = request_id.to_str().unwrap_or_default();
@@ -233,7 +305,7 @@ pub async fn apply(
     let client = Client::of(&request);
     let answer = async {
         let answer = match valid {
-            Ok(()) => layer.serve(&context, request, next, &client).await,
+            Ok(()) => layer.serve(&context, request, next, &client, rank).await,
             Err(problem) => problem.into_response(),
         };
         let (answer, code) = client.finish(answer, &context, layer.lifecycle.is_stopping());

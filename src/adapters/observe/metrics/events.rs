@@ -2,7 +2,9 @@
 
 use super::series::Metrics;
 use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
-use crate::adapters::observe::traffic::{ConnectionEvent, ServedRequest, ShedReason, Traffic};
+use crate::adapters::observe::traffic::{
+    ConnectionEvent, Priority, ServedRequest, ShedReason, Traffic,
+};
 use crate::core::ports::events::{Event, Events};
 
 impl Events for Metrics {
@@ -66,8 +68,12 @@ impl Traffic for Metrics {
         }
     }
 
-    fn shed(&self, reason: ShedReason) {
-        self.http.shed(reason);
+    fn shed(&self, priority: Priority, reason: ShedReason) {
+        self.http.shed(priority, reason);
+    }
+
+    fn inbound_limit(&self, limit: usize) {
+        self.watch.inflight_limit(limit);
     }
 
     fn checked(&self, check: &'static str, ready: bool) {

@@ -3,10 +3,10 @@
 use super::exemplars::{Exemplars, Traced};
 use super::families::{Families, HTTP};
 use super::labels::{
-    DeadlineStage, HTTP_METHODS, INBOUND, Label, PRIORITY, STATUS_CLASSES, UNMATCHED, http_method,
+    DeadlineStage, HTTP_METHODS, INBOUND, Label, STATUS_CLASSES, UNMATCHED, http_method,
     status_class,
 };
-use crate::adapters::observe::traffic::{ServedRequest, ShedReason};
+use crate::adapters::observe::traffic::{Priority, ServedRequest, ShedReason};
 use prometheus::{IntCounterVec, IntGaugeVec};
 use std::sync::Arc;
 
@@ -68,8 +68,10 @@ impl Http {
         for class in STATUS_CLASSES {
             self.requests.with_label_values(&["_OTHER", UNMATCHED, class]);
         }
-        for reason in ShedReason::ALL {
-            self.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]);
+        for priority in Priority::ALL {
+            for reason in ShedReason::ALL {
+                self.shed.with_label_values(&[INBOUND, priority.as_str(), reason.word()]);
+            }
         }
         for stage in DeadlineStage::ALL {
             self.deadline.with_label_values(&[stage.word()]);
@@ -113,8 +115,8 @@ impl Http {
         self.requests.with_label_values(&[method, route, class]).inc();
     }
 
-    pub(super) fn shed(&self, reason: ShedReason) {
-        self.shed.with_label_values(&[INBOUND, PRIORITY, reason.word()]).inc();
+    pub(super) fn shed(&self, priority: Priority, reason: ShedReason) {
+        self.shed.with_label_values(&[INBOUND, priority.as_str(), reason.word()]).inc();
         if reason == ShedReason::Deadline {
             self.deadline_passed(DeadlineStage::Admission);
         }

@@ -159,9 +159,6 @@ pub fn http_method(method: &str) -> &'static str {
 /// The one scope in which this service limits itself as a whole.
 pub const INBOUND: &str = "inbound";
 
-/// All requests are of one priority so far.
-pub const PRIORITY: &str = "normal";
-
 /// The route of a request that matched none.
 pub const UNMATCHED: &str = "unmatched";
 
