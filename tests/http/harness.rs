@@ -34,13 +34,13 @@ use order_service::core::ports::order_repository::{
     LoadOptions, OrderRepository, SideWrites, TxContext, decide,
 };
 use order_service::core::ports::payment::PaymentPort;
-use order_service::core::use_cases::callback_budget::CallbackBudget;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
 use order_service::core::use_cases::idempotency::Idempotency;
 use order_service::core::use_cases::list_events::ListEvents;
 use order_service::core::use_cases::place_order::PlaceOrder;
 use order_service::core::use_cases::poll_task::PollTask;
+use order_service::core::use_cases::receive_callback::CallbackBudget;
 use order_service::core::use_cases::receive_callback::ReceiveCallback;
 use order_service::core::use_cases::recommend::Recommend;
 use order_service::core::use_cases::refund_order::RefundOrder;

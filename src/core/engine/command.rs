@@ -1,14 +1,17 @@
 //! What somebody asks of an order, decided and committed in one transaction. The lease of the task that
 //! comes of it is in the asking request's hand from the first moment.
 
+use super::run::{CommittedCall, Run};
 use super::{Engine, enter};
 use crate::core::domain::ids::{LeaseToken, OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::{DecisionContext, RunHistory};
+use crate::core::payment::effect::ProviderCall;
 use crate::core::ports::events::Event;
 use crate::core::ports::order_repository::{LoadOptions, Scope, SideWrites, decide};
 use crate::core::ports::storage_error::StorageError;
+use crate::core::ports::trace::TraceParent;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -22,6 +25,22 @@ pub struct NewTask {
     pub token: LeaseToken,
     /// No later than its lease begins.
     pub since: Instant,
+}
+
+impl NewTask {
+    /// Its first run, which begins with the call that was committed with it; nobody waits for it yet.
+    #[must_use]
+    pub fn run(self, order_id: OrderId, call: ProviderCall, trace: Option<TraceParent>) -> Run {
+        Run {
+            order_id,
+            task_id: self.id,
+            token: self.token,
+            first: Some(CommittedCall { call, since: self.since }),
+            history: RunHistory::default(),
+            trace,
+            client: None,
+        }
+    }
 }
 
 /// What a command's decision answered, and what it did to the order.

@@ -3,10 +3,9 @@
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
 use crate::core::engine::command::NewTask;
-use crate::core::engine::run::{CommittedCall, Run, RunResult};
+use crate::core::engine::run::RunResult;
 use crate::core::engine::{Engine, LOOK_AGAIN};
 use crate::core::payment::commands::CancelDecision;
-use crate::core::payment::context::RunHistory;
 use crate::core::payment::effect::ProviderCall;
 use crate::core::payment::task::TaskState;
 use crate::core::ports::call::Call;
@@ -85,15 +84,7 @@ impl CancelOrder {
             }
         };
         let patience = self.engine.policy.sync_wait.min(request.call.deadline.remaining());
-        let run = Run {
-            order_id: request.order_id,
-            task_id: task.id,
-            token: task.token,
-            first: Some(CommittedCall { call, since: task.since }),
-            history: RunHistory::default(),
-            trace: request.call.trace,
-            client: None,
-        };
+        let run = task.run(request.order_id, call, request.call.trace);
         match self.engine.start(run).wait(patience).await {
             Some(result) => answer(result?, task.id),
             None => Ok(Cancellation::Queued { task_id: task.id, retry_after: LOOK_AGAIN }),

@@ -9,7 +9,6 @@ pub mod reconcile;
 pub mod show_order;
 pub mod show_product;
 
-pub mod callback_budget;
 pub mod cancel_order;
 pub mod confirm_order;
 pub mod operate_tasks;
