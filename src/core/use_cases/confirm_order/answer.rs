@@ -1,6 +1,6 @@
 //! What a client is told of a run that rests.
 
-use super::{ConfirmError, Confirmation};
+use super::request::{ConfirmError, Confirmation};
 use crate::core::domain::ids::TaskId;
 use crate::core::engine::LOOK_AGAIN;
 use crate::core::engine::run::RunResult;

@@ -12,8 +12,9 @@ use crate::core::engine::run::Run;
 use crate::core::engine::waiting_client::WaitingClient;
 use crate::core::engine::{Engine, LOOK_AGAIN, TOO_SHORT};
 use crate::core::payment::context::RunHistory;
-use accept::Accepted;
+use accept::{Accepted, accept, nobody, refuse_what_needs_a_call};
 use answer::answer;
+use join::join;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,17 +42,19 @@ impl ConfirmOrder {
             return Err(ConfirmError::DeadlineExceeded);
         }
         let refusals = self.engine.refusals();
-        if let Some(error) = self.nobody(&refusals)
+        if let Some(error) = nobody(&self.engine, &refusals)
             && !self.engine.policy.queueing
             && !request.respond_async
         {
-            self.refuse_what_needs_a_call(&request, error).await?;
+            refuse_what_needs_a_call(&self.engine, &request, error).await?;
         }
         let task = self.engine.new_task();
-        let call = match self.accept(&request, task, &refusals).await? {
+        let call = match accept(&self.engine, &request, task, &refusals).await? {
             Accepted::Call(call) => call,
             Accepted::Answer(answer) => return Ok(answer),
-            Accepted::Running(task_id) => return self.join(&request, task_id).await,
+            Accepted::Running(task_id) => {
+                return join(&self.engine, &request, task_id, self.patience(&request)).await;
+            }
         };
         hit(Failpoint::AfterAccept);
         let patience = self.patience(&request);
@@ -74,6 +77,9 @@ impl ConfirmOrder {
 
     /// How long the client waits: its wish, the policy, and its deadline, whichever is shortest.
     fn patience(&self, request: &ConfirmRequest) -> Duration {
+        if request.respond_async {
+            return Duration::ZERO;
+        }
         let left = request.call.deadline.remaining().saturating_sub(ANSWER_EARLY);
         let wish = request.wait.unwrap_or(Duration::MAX);
         self.engine.policy.sync_wait.min(wish).min(left)

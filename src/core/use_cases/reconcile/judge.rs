@@ -1,6 +1,6 @@
 //! How a provider's record of a number and ours stand to each other.
 
-use super::Verdict;
+use super::report::Verdict;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::registration::{Registration, RegistrationState};
 use crate::core::payment::report::{PaymentReport, ReportedStatus};

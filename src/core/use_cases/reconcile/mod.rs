@@ -1,8 +1,8 @@
 //! Reconcile: after the database lost its last commits, ask the payment systems what they know under every
 //! number that the orders of that time can have been given, and take up what was forgotten.
 
-mod ask;
 mod judge;
+mod query;
 mod report;
 
 pub use report::{Discovery, Totals, Verdict};
@@ -20,8 +20,8 @@ use crate::core::ports::order_repository::{
 };
 use crate::core::ports::payment::Finding;
 use crate::core::ports::storage_error::StorageError;
-use ask::ask;
 use judge::judge;
+use query::payment_status;
 use std::sync::Arc;
 
 /// Orders that are read at a time.
@@ -99,7 +99,7 @@ impl Reconcile {
             for sequence in 1..=LAST_SEQUENCE {
                 let number = ProviderNumber::new(&self.policy.number_prefix, order, sequence);
                 totals.questions += 1;
-                let answer = ask(port.as_ref(), &number).await;
+                let answer = payment_status(port.as_ref(), &number).await;
                 let nothing = answer == Ok(Finding::NotFound);
                 let known = aggregate.registration(provider, sequence);
                 if let Some((verdict, report)) = judge(aggregate, known, answer) {

@@ -1,7 +1,8 @@
 //! Accepting a refund: its row, its task and what is kept under its key, in one transaction.
 
-use super::{RefundError, RefundOrder, RefundRequest};
+use super::request::{RefundError, RefundRequest};
 use crate::core::domain::ids::TaskId;
+use crate::core::engine::Engine;
 use crate::core::engine::command::NewTask;
 use crate::core::payment::commands::{RefundCommand, RefundDecision};
 use crate::core::payment::effect::ProviderCall;
@@ -15,39 +16,38 @@ pub(super) enum Accepted {
     Call(ProviderCall),
     /// By the refund's own row: its request's outcome is kept for a day only.
     Known { task: TaskId, state: RefundState },
+    /// The refund of that key was for something else.
+    KeyReused,
 }
 
-impl RefundOrder {
-    pub(super) async fn accept(
-        &self,
-        request: RefundRequest,
-        task: NewTask,
-    ) -> Result<Accepted, RefundError> {
-        let RefundRequest { order_id, scope, amount, idempotency, call } = request;
-        let command = RefundCommand {
-            amount,
-            client_key: Some(idempotency.key.key.clone()),
-            trace: call.trace.as_ref().map(ToString::to_string),
-        };
-        let commanded = self
-            .engine
-            .command(order_id, scope, task, LoadOptions::Aggregate, move |aggregate, context| {
-                let asked = aggregate.refund_payment(&command, context);
-                let kept = kept_outcome(&asked, context.task);
-                let kept = kept.map(|outcome| (idempotency.clone(), outcome));
-                (asked, SideWrites { kept, ..SideWrites::default() })
-            })
-            .await?
-            .ok_or(RefundError::NotFound)?;
-        match commanded.answer {
-            RefundDecision::Call(call) => Ok(Accepted::Call(call)),
-            RefundDecision::Known { task, state } => Ok(Accepted::Known { task, state }),
-            RefundDecision::KeyReused => Err(self.idempotency.reused().into()),
-            RefundDecision::InProgress => Err(RefundError::InProgress),
-            RefundDecision::Exceeds => Err(RefundError::Exceeds),
-            RefundDecision::OtherCurrency => Err(RefundError::OtherCurrency),
-            RefundDecision::Refused(status) => Err(RefundError::NotRefundable(status)),
-        }
+pub(super) async fn accept(
+    engine: &Engine,
+    request: RefundRequest,
+    task: NewTask,
+) -> Result<Accepted, RefundError> {
+    let RefundRequest { order_id, scope, amount, idempotency, call } = request;
+    let command = RefundCommand {
+        amount,
+        client_key: Some(idempotency.key.key.clone()),
+        trace: call.trace.as_ref().map(ToString::to_string),
+    };
+    let commanded = engine
+        .command(order_id, scope, task, LoadOptions::Aggregate, move |aggregate, context| {
+            let asked = aggregate.refund_payment(&command, context);
+            let kept = kept_outcome(&asked, context.task);
+            let kept = kept.map(|outcome| (idempotency.clone(), outcome));
+            (asked, SideWrites { kept, ..SideWrites::default() })
+        })
+        .await?
+        .ok_or(RefundError::NotFound)?;
+    match commanded.answer {
+        RefundDecision::Call(call) => Ok(Accepted::Call(call)),
+        RefundDecision::Known { task, state } => Ok(Accepted::Known { task, state }),
+        RefundDecision::KeyReused => Ok(Accepted::KeyReused),
+        RefundDecision::InProgress => Err(RefundError::InProgress),
+        RefundDecision::Exceeds => Err(RefundError::Exceeds),
+        RefundDecision::OtherCurrency => Err(RefundError::OtherCurrency),
+        RefundDecision::Refused(status) => Err(RefundError::NotRefundable(status)),
     }
 }
 

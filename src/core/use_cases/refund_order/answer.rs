@@ -1,9 +1,9 @@
 //! What a client is told: of a run that rests, of a refund that is known by its row, of a repeat.
 
-use super::{RefundError, RefundOrder, Refunding};
+use super::request::{RefundError, Refunding};
 use crate::core::domain::ids::TaskId;
-use crate::core::engine::LOOK_AGAIN;
 use crate::core::engine::run::RunResult;
+use crate::core::engine::{Engine, LOOK_AGAIN};
 use crate::core::payment::refund::RefundState;
 use crate::core::payment::task::TaskState;
 use crate::core::ports::idempotency::{KeptOutcome, Refusal};
@@ -11,29 +11,25 @@ use crate::core::ports::order_repository::Scope;
 use crate::core::ports::storage_error::StorageError;
 use crate::core::use_cases::idempotency::Answer;
 
-impl RefundOrder {
-    /// The first answer once more: how a refund ended, its task tells.
-    pub(super) async fn replay(
-        &self,
-        outcome: KeptOutcome,
-        scope: &Scope,
-    ) -> Result<Answer<Refunding>, RefundError> {
-        let task_id = match outcome {
-            KeptOutcome::Refunding(task_id) => task_id,
-            KeptOutcome::Refused(refusal) => return Err(RefundError::Replayed(refusal)),
-            KeptOutcome::Placed(_) => {
-                return Err(StorageError::Corrupt("an order under the key of a refund").into());
-            }
-        };
-        let view = self.engine.queue.task(task_id, scope).await?;
-        match view.map(|view| view.task.state) {
-            Some(TaskState::Succeeded) => Ok(Answer::Replayed(Refunding::Done)),
-            Some(TaskState::Failed) => Err(RefundError::Replayed(Refusal::RefundRejected)),
-            Some(
-                TaskState::Queued | TaskState::Running | TaskState::Cancelled | TaskState::Review,
-            )
-            | None => Ok(Answer::Replayed(Refunding::Queued { task_id, retry_after: LOOK_AGAIN })),
+/// The first answer once more: how a refund ended, its task tells.
+pub(super) async fn replay(
+    engine: &Engine,
+    outcome: KeptOutcome,
+    scope: &Scope,
+) -> Result<Answer<Refunding>, RefundError> {
+    let task_id = match outcome {
+        KeptOutcome::Refunding(task_id) => task_id,
+        KeptOutcome::Refused(refusal) => return Err(RefundError::Replayed(refusal)),
+        KeptOutcome::Placed(_) => {
+            return Err(StorageError::Corrupt("an order under the key of a refund").into());
         }
+    };
+    let view = engine.queue.task(task_id, scope).await?;
+    match view.map(|view| view.task.state) {
+        Some(TaskState::Succeeded) => Ok(Answer::Replayed(Refunding::Done)),
+        Some(TaskState::Failed) => Err(RefundError::Replayed(Refusal::RefundRejected)),
+        Some(TaskState::Queued | TaskState::Running | TaskState::Cancelled | TaskState::Review)
+        | None => Ok(Answer::Replayed(Refunding::Queued { task_id, retry_after: LOOK_AGAIN })),
     }
 }
 

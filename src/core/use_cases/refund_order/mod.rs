@@ -8,8 +8,8 @@ pub use request::{RefundError, RefundRequest, Refunding};
 
 use crate::core::engine::{Engine, LOOK_AGAIN};
 use crate::core::use_cases::idempotency::{Answer, Idempotency, KeyUse};
-use accept::Accepted;
-use answer::{answer, known};
+use accept::{Accepted, accept};
+use answer::{answer, known, replay};
 use std::sync::Arc;
 
 /// Gives money back, once for each key.
@@ -34,7 +34,7 @@ impl RefundOrder {
         let scope = request.scope.clone();
         let _in_flight = match self.idempotency.begin(&idempotent).await? {
             KeyUse::First(in_flight) => in_flight,
-            KeyUse::Repeat(outcome) => return self.replay(outcome, &scope).await,
+            KeyUse::Repeat(outcome) => return replay(&self.engine, outcome, &scope).await,
         };
         let answer = self.refund(request).await;
         match &answer {
@@ -54,7 +54,7 @@ impl RefundOrder {
         }
         // Another instance may have been quicker with the same key.
         match self.idempotency.look(&idempotent).await? {
-            Some(outcome) => self.replay(outcome, &scope).await,
+            Some(outcome) => replay(&self.engine, outcome, &scope).await,
             None => answer,
         }
     }
@@ -62,9 +62,10 @@ impl RefundOrder {
     async fn refund(&self, request: RefundRequest) -> Result<Answer<Refunding>, RefundError> {
         let task = self.engine.new_task();
         let (order_id, call) = (request.order_id, request.call.clone());
-        let first = match self.accept(request, task).await? {
+        let first = match accept(&self.engine, request, task).await? {
             Accepted::Call(call) => call,
             Accepted::Known { task, state } => return known(task, state),
+            Accepted::KeyReused => return Err(self.idempotency.reused().into()),
         };
         let patience = self.engine.policy.sync_wait.min(call.deadline.remaining());
         let run = task.run(order_id, first, call.trace);

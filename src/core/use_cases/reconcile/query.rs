@@ -13,7 +13,7 @@ const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Waits for the guards as long as they ask for; a silence is repeated a few times.
-pub(super) async fn ask(
+pub(super) async fn payment_status(
     port: &dyn PaymentPort,
     number: &ProviderNumber,
 ) -> Result<Finding, PaymentError> {
