@@ -360,6 +360,7 @@ fn housekeeping(parts: &Parts) -> Housekeeping {
             callbacks: database.callback_retention,
             audit: database.audit_retention,
             buyers: database.buyer_retention,
+            orders: database.order_retention,
         },
         stop: parts.stop.clone(),
     }

@@ -178,6 +178,7 @@ pub(super) const SERVICE: &[Row] = &[
     row("CALLBACK_RETENTION", "180d"),
     row("AUDIT_RETENTION", "180d"),
     row("BUYER_RETENTION", "30d"),
+    row("ORDER_RETENTION", "off"),
     url("DATABASE_DIRECT_URL", Default::Unset),
     row("DATABASE_PREPARED", "on"),
     row("DATABASE_ACCEPT_ASYNC", "false"),

@@ -48,6 +48,8 @@ pub struct DatabaseConfig {
     /// How long is kept what operators did.
     pub audit_retention: Duration,
     pub buyer_retention: Duration,
+    /// `None`: orders are kept for ever.
+    pub order_retention: Option<Duration>,
     /// Past a pooler, for what needs a session: migrations, and listening to other instances.
     pub direct_url: Option<SecretString>,
     /// `DATABASE_PREPARED`: `off` behind a pooler that gives each transaction another session.
@@ -115,6 +117,7 @@ pub(super) fn read(env: &mut Environment, sandbox: bool) -> ServiceConfig {
             callback_retention: vars.callback_retention.0,
             audit_retention: vars.audit_retention.0,
             buyer_retention: vars.buyer_retention.0,
+            order_retention: vars.order_retention.0,
             direct_url: vars.database_direct_url.map(|url| url.0),
             prepared: vars.database_prepared.0 == Switch::On,
             accept_async: vars.database_accept_async.0,

@@ -5,7 +5,7 @@
 use super::words::{
     Address, BaseUrl, Choice, DAY, DatabaseUrl, Fraction, HOUR, Hosts, Label, LogFilter, Looks,
     MINUTE, NamedTokens, NumberPrefix, OneOf, Origins, Providers, ReturnUrl, RootPath, SECOND,
-    SharedCache, Span, Token, Whole,
+    SharedCache, Span, SpanOrOff, Token, Whole,
 };
 use crate::adapters::resilience::breaker::{BreakerMode, SlowAs, WindowKind};
 use crate::adapters::resilience::settings::Concurrency;
@@ -128,6 +128,7 @@ pub(super) struct ServiceVars {
     pub(super) callback_retention: Span<{ MINUTE }, { 3650 * DAY }>,
     pub(super) audit_retention: Span<{ MINUTE }, { 3650 * DAY }>,
     pub(super) buyer_retention: Span<{ MINUTE }, { 3650 * DAY }>,
+    pub(super) order_retention: SpanOrOff<{ 7 * DAY }, { 3650 * DAY }>,
     pub(super) database_direct_url: Option<DatabaseUrl>,
     pub(super) database_prepared: OneOf<Switch>,
     pub(super) database_accept_async: OneOf<bool>,

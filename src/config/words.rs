@@ -43,6 +43,23 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Span<MIN, MAX> {
     }
 }
 
+/// A duration within bounds, which are in milliseconds; or none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SpanOrOff<const MIN: u64, const MAX: u64>(pub(super) Option<Duration>);
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for SpanOrOff<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (min, max) = (Duration::from_millis(MIN), Duration::from_millis(MAX));
+        let within = |duration: &Duration| (min..=max).contains(duration);
+        let parse = |text: &str| match text {
+            "off" => Some(None),
+            text => humantime::parse_duration(text).ok().filter(within).map(Some),
+        };
+        let expected = || format!("off, or a duration from {} to {}", in_words(min), in_words(max));
+        read(deserializer, |text| parse(text).map(Self), expected)
+    }
+}
+
 /// A duration as one would write it: whole days stay days, however many.
 fn in_words(duration: Duration) -> String {
     let (days, rest) = (duration.as_secs() / (DAY / SECOND), duration.as_secs() % (DAY / SECOND));

@@ -154,6 +154,7 @@ async fn a_refunds_key_outlives_the_day_for_which_requests_are_kept() {
             callbacks: kept,
             audit: kept,
             buyers: kept,
+            orders: None,
         };
         harness.store.prune(&forget).await.unwrap();
         harness.post_with(&path, body, &[("idempotency-key", "r-1")]).await

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod archiving;
 mod changing;
 mod claiming;
 mod keeping;
@@ -137,5 +138,10 @@ contract! {
         a_buyer_is_forgotten_and_the_order_is_not,
         a_healthy_store_answers_a_ping,
         its_connections_are_counted,
+    }
+    archiving {
+        an_order_of_which_nothing_is_open_goes_with_all_that_hangs_on_it,
+        what_is_open_keeps_its_order,
+        a_review_keeps_its_order_until_a_person_closes_it,
     }
 }

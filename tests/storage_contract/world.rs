@@ -193,7 +193,7 @@ async fn on_server(server: &str, sql: String) {
 
 /// Everything is kept so long.
 pub const fn kept_for(age: Duration) -> Retention {
-    Retention { tasks: age, keys: age, callbacks: age, audit: age, buyers: age }
+    Retention { tasks: age, keys: age, callbacks: age, audit: age, buyers: age, orders: None }
 }
 
 /// A request to place with this key.

@@ -45,6 +45,9 @@ pub struct Retention {
     pub audit: Duration,
     /// Of whom an order was for, since the order changed last.
     pub buyers: Duration,
+    /// Of an order of which nothing is open, since it changed last; then its money is archived and the rest
+    /// goes. `None`: for ever.
+    pub orders: Option<Duration>,
 }
 
 /// What operators did by hand, for those who ask who did what, when and why.

@@ -19,7 +19,8 @@ macro_rules! migrations {
             23 "0023" "order_details",
             24 "0024" "external_ids",
             25 "0025" "buyers",
-            27 "0027" "service_mode")
+            27 "0027" "service_mode",
+            32 "0032" "archived_orders")
     };
     ($dialect:literal; $($version:literal $file:literal $name:literal),+) => {
         migrator(vec![$(migration($version, $name, include_str!(concat!(

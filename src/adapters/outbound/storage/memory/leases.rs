@@ -115,7 +115,8 @@ impl State {
         self.inbox.retain(|(at, _)| *at >= now - retention.callbacks);
         self.deeds.retain(|(_, at, _)| *at >= now - retention.audit);
         let erased = self.erase_buyers(now - retention.buyers);
-        u64::try_from(gone.len() + before - size(self) + erased).unwrap_or(u64::MAX)
+        let archived = retention.orders.map_or(0, |age| self.archive(now - age));
+        u64::try_from(gone.len() + before - size(self) + erased + archived).unwrap_or(u64::MAX)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The store of tests and of the simulation: no file, no thread, the caller's clock. It keeps the same
 //! promises as the databases (one contract suite runs over all), except that it forgets.
 
+mod archive;
 mod checks;
 mod leases;
 mod state;

@@ -34,9 +34,9 @@ const AFTER_DEEDS: i64 = 1 << 62;
 
 #[derive(Debug)]
 pub(super) struct Stored {
-    order: Order,
+    pub(super) order: Order,
     pub(super) registrations: Vec<Registration>,
-    refunds: Vec<Refund>,
+    pub(super) refunds: Vec<Refund>,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ pub struct State {
     pub deeds: Vec<(OrderId, Timestamp, AuditEntry)>,
     pub modes: Vec<(Timestamp, ModeChange)>,
     pub events: Vec<StoredEvent>,
-    sequences: HashMap<OrderId, u64>,
+    pub(super) sequences: HashMap<OrderId, u64>,
 }
 
 impl State {

@@ -2,6 +2,7 @@
 //! claims skip what others hold, and the time is the server's.
 
 mod abandoned;
+mod archive;
 mod batching;
 mod change;
 mod events;

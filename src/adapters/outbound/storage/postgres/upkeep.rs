@@ -1,5 +1,6 @@
 //! What the operator asks: gauges, pruning, and whether the server takes writes.
 
+use super::archive::Archive;
 use super::server::{SERVER, ServerState};
 use super::session::{AttemptError, Tx, Work};
 use super::{PgStore, bind, micros, sql};
@@ -87,7 +88,7 @@ impl Work for Prune {
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, AttemptError> {
         let mut gone = 0;
-        let Retention { tasks, keys, callbacks, audit, buyers } = self.0;
+        let Retention { tasks, keys, callbacks, audit, buyers, orders } = self.0;
         for (sql, age) in [
             (sql::PRUNE_TASKS, tasks),
             (sql::PRUNE_KEYS, keys),
@@ -102,6 +103,9 @@ impl Work for Prune {
                 .execute(&mut *tx.connection)
                 .await?
                 .rows_affected();
+        }
+        if let Some(age) = orders {
+            gone += Archive(age).run(tx).await?;
         }
         Ok(gone)
     }

@@ -1,6 +1,7 @@
 //! SQLite: one instance, one file. Every write goes through the single [`writer`]; reads have their
 //! own connections beside it and see the last commit.
 
+mod archive;
 mod change;
 mod clock;
 mod events;

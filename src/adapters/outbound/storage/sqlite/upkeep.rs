@@ -1,5 +1,6 @@
 //! What the operator asks: gauges, pruning, and whether the writer writes.
 
+use super::archive::Archive;
 use super::writer::{Tx, Work, WriteError};
 use super::{SqliteStore, blob, sql};
 use crate::adapters::observe::storage_upkeep::{
@@ -55,7 +56,7 @@ impl Work for Prune {
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, WriteError> {
         let mut gone = 0;
-        let Retention { tasks, keys, callbacks, audit, buyers } = self.0;
+        let Retention { tasks, keys, callbacks, audit, buyers, orders } = self.0;
         for (sql, age) in [
             (sql::PRUNE_TASKS, tasks),
             (sql::PRUNE_KEYS, keys),
@@ -69,6 +70,9 @@ impl Work for Prune {
                 .execute(&mut *tx.connection)
                 .await?
                 .rows_affected();
+        }
+        if let Some(age) = orders {
+            gone += Archive(age).run(tx).await?;
         }
         Ok(gone)
     }
