@@ -5,6 +5,7 @@
 //! `rows` is the table of all variables with their defaults, `vars` has their types, and
 //! `environment` collects whatever is wrong into one message.
 
+mod durations;
 mod rows;
 mod vars;
 mod words;

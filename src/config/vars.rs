@@ -2,10 +2,10 @@
 //! a type that refuses what could hurt. A field's name is the variable's, in lower case and without
 //! the group's prefix; its default stands in `rows`.
 
+use super::durations::{DAY, HOUR, Looks, MINUTE, SECOND, Span, SpanOrOff};
 use super::words::{
-    Address, BaseUrl, Choice, DAY, DatabaseUrl, Fraction, HOUR, Hosts, Label, LogFilter, Looks,
-    MINUTE, NamedTokens, NumberPrefix, OneOf, Origins, Providers, ReturnUrl, RootPath, SECOND,
-    SharedCache, Span, SpanOrOff, Token, Whole,
+    Address, BaseUrl, Choice, DatabaseUrl, Fraction, Hosts, Label, LogFilter, NamedTokens,
+    NumberPrefix, OneOf, Origins, Providers, ReturnUrl, RootPath, SharedCache, Token, Whole,
 };
 use crate::adapters::resilience::breaker::{BreakerMode, SlowAs, WindowKind};
 use crate::adapters::resilience::settings::Concurrency;
