@@ -1,7 +1,7 @@
 //! The outbox: what happened to orders, appended with each change and read in the order of commits.
 
 use crate::world::{World, named, registration, with_state};
-use order_service::core::domain::ids::{CustomerId, OrderId};
+use order_service::core::domain::ids::{CustomerId, EventId, OrderId};
 use order_service::core::domain::order::{Order, OrderStatus};
 use order_service::core::domain::provider::Provider;
 use order_service::core::payment::order_event::OrderEvent;
@@ -123,11 +123,12 @@ pub async fn events_are_read_on_from_a_position_or_an_event_within_the_scope(wor
     let own = Scope::Only(CustomerId::parse("c-1").unwrap());
     let seen = world.store.events(START, 10, &own).await.unwrap().unwrap();
     assert!(seen.iter().all(|event| event.aggregate.order.id == mine.id) && seen.len() == 3);
-    let rest = world.store.events(After::Event(mine.id, 1), 10, &own).await.unwrap().unwrap();
+    let after = |order, sequence| After::Event(EventId { order, sequence });
+    let rest = world.store.events(after(mine.id, 1), 10, &own).await.unwrap().unwrap();
     assert_eq!(rest, seen[1..]);
     let nothing_more = After::Position(everything(&world).await.last().unwrap().position);
     assert_eq!(world.store.events(nothing_more, 10, &own).await, Ok(Some(vec![])));
-    for unknown in [After::Event(mine.id, 9), After::Event(theirs.id, 1)] {
+    for unknown in [after(mine.id, 9), after(theirs.id, 1)] {
         assert_eq!(world.store.events(unknown, 10, &own).await, Ok(None));
     }
 }

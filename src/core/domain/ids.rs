@@ -114,6 +114,32 @@ impl fmt::Display for OrderId {
     }
 }
 
+/// An order's event: the same in every list and at every delivery of it. A webhook signs it beside other things, with
+/// full stops between them, so that it has none itself (Standard Webhooks, "Signature scheme").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EventId {
+    /// Whose event it is.
+    pub order: OrderId,
+    /// 1 for the order's first.
+    pub sequence: u64,
+}
+
+impl EventId {
+    /// `None` unless it is written as we write it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (order, sequence) = text.split_once('_')?;
+        let id = Self { order: OrderId::parse(order)?, sequence: sequence.parse().ok()? };
+        (id.to_string() == text).then_some(id)
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}", self.order, self.sequence)
+    }
+}
+
 /// A random integer below 2^53: exact in every JSON client, and not guessable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(i64);
@@ -201,6 +227,22 @@ mod tests {
         assert_eq!(OrderId::parse(&id.to_string().to_uppercase()), None);
         assert_eq!(OrderId::parse(&id.uuid().simple().to_string()), None);
         assert_eq!(id.uuid().get_version_num(), 7);
+    }
+
+    #[test]
+    fn an_events_id_has_one_spelling_and_no_full_stop() {
+        let order = OrderId::new(Timestamp::from_micros(1_764_500_000_000_000), 42 << 64);
+        let id = EventId { order, sequence: 7 };
+        assert_eq!(id.to_string(), format!("{order}_7"));
+        assert_eq!(EventId::parse(&id.to_string()), Some(id));
+        for other in [
+            format!("{order}.7"),
+            format!("{order}_07"),
+            format!("{order}_+7"),
+            format!("{order}_"),
+        ] {
+            assert_eq!(EventId::parse(&other), None, "{other}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What happened to orders, for those who want to be told: appended with each change, read in the order of commits.
 
-use crate::core::domain::ids::OrderId;
+use crate::core::domain::ids::{EventId, OrderId};
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::OrderAggregate;
 use crate::core::payment::order_event::OrderEvent;
@@ -28,8 +28,8 @@ pub struct StoredEvent {
 pub enum After {
     /// A position that was seen; 0 for the beginning.
     Position(u64),
-    /// The order's event of this sequence.
-    Event(OrderId, u64),
+    /// An event that was seen.
+    Event(EventId),
 }
 
 /// What happened, in the order of commits.

@@ -11,7 +11,7 @@ use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::inbound::http_kit::reply::json;
 use crate::adapters::inbound::http_kit::violations::Violations;
 use crate::adapters::inbound::resources::wire::{TimestampBody, as_text, event_type_schema};
-use crate::core::domain::ids::OrderId;
+use crate::core::domain::ids::{EventId, OrderId};
 use crate::core::ports::outbox::{After, StoredEvent};
 use axum::extract::State;
 use axum::response::Response;
@@ -69,7 +69,7 @@ impl<'a> EventBody<'a> {
     fn of(event: &'a StoredEvent) -> Self {
         let order_id = event.aggregate.order.id;
         Self {
-            id: format!("{order_id}.{}", event.sequence),
+            id: EventId { order: order_id, sequence: event.sequence }.to_string(),
             kind: event.kind.as_str(),
             order_id,
             sequence: event.sequence,
@@ -79,14 +79,9 @@ impl<'a> EventBody<'a> {
     }
 }
 
-fn event_id(text: &str) -> Option<(OrderId, u64)> {
-    let (order, sequence) = text.split_once('.')?;
-    Some((OrderId::parse(order)?, sequence.parse().ok()?))
-}
-
 fn after(text: &str) -> Option<After> {
     let position = || text.parse().ok().map(After::Position);
-    event_id(text).map(|(order, sequence)| After::Event(order, sequence)).or_else(position)
+    EventId::parse(text).map(After::Event).or_else(position)
 }
 
 /// List an order's events
@@ -107,8 +102,8 @@ pub async fn list_order_events(
     Id(id): Id<OrderId>,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let sequence = |text: &str| match event_id(text) {
-        Some((order, sequence)) => (order == id).then_some(sequence),
+    let sequence = |text: &str| match EventId::parse(text) {
+        Some(event) => (event.order == id).then_some(event.sequence),
         None => text.parse().ok(),
     };
     let mut params = Params::read(&uri, &["after", "limit"]);
@@ -153,7 +148,7 @@ pub async fn list_events(
     let last = match (events.last(), after) {
         (Some(event), _) => event.position.to_string(),
         (None, After::Position(position)) => position.to_string(),
-        (None, After::Event(order, sequence)) => format!("{order}.{sequence}"),
+        (None, After::Event(event)) => event.to_string(),
     };
     Ok(page(&events, last))
 }

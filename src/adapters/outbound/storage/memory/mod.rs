@@ -12,7 +12,7 @@ use crate::adapters::observe::storage_upkeep::{
     AuditLog, AuditQuery, AuditRecord, CallbackRecord, OrderRecords, Retention, StorageUpkeep,
     TaskStat,
 };
-use crate::core::domain::ids::{InstanceId, OrderId, TaskId};
+use crate::core::domain::ids::{EventId, InstanceId, OrderId, TaskId};
 use crate::core::domain::order::Order;
 use crate::core::domain::provider::{Provider, ProviderNumber};
 use crate::core::domain::timestamp::Timestamp;
@@ -209,7 +209,7 @@ impl Outbox for MemoryStore {
         let mut seen = state.events.iter().filter(allowed);
         let position = match after {
             After::Position(position) => Some(position),
-            After::Event(order, sequence) => seen
+            After::Event(EventId { order, sequence }) => seen
                 .find(|e| (e.aggregate.order.id, e.sequence) == (order, sequence))
                 .map(|e| e.position),
         };

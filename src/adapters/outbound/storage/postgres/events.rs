@@ -4,7 +4,7 @@ use super::session::{AttemptError, Tx, Work};
 use super::{PgStore, bind};
 use crate::adapters::outbound::storage::filters::only_customer;
 use crate::adapters::outbound::storage::rows::read_events;
-use crate::core::domain::ids::OrderId;
+use crate::core::domain::ids::{EventId, OrderId};
 use crate::core::ports::order_repository::Scope;
 use crate::core::ports::outbox::{After, Outbox, StoredEvent};
 use crate::core::ports::storage_error::StorageError;
@@ -75,7 +75,9 @@ impl Outbox for PgStore {
         }
         let position = match after {
             After::Position(position) => i64::try_from(position).ok(),
-            After::Event(order, sequence) => self.position_of(order, sequence, scope).await?,
+            After::Event(EventId { order, sequence }) => {
+                self.position_of(order, sequence, scope).await?
+            }
         };
         let Some(position) = position else { return Ok(None) };
         let mut arguments = PgArguments::default();

@@ -3,7 +3,7 @@
 use super::{SqliteStore, blob, sql};
 use crate::adapters::outbound::storage::filters::only_customer;
 use crate::adapters::outbound::storage::rows::read_events;
-use crate::core::domain::ids::OrderId;
+use crate::core::domain::ids::{EventId, OrderId};
 use crate::core::ports::order_repository::Scope;
 use crate::core::ports::outbox::{After, Outbox, StoredEvent};
 use crate::core::ports::storage_error::StorageError;
@@ -32,7 +32,7 @@ impl Outbox for SqliteStore {
     ) -> Result<Option<Vec<StoredEvent>>, StorageError> {
         let position = match after {
             After::Position(position) => i64::try_from(position).ok(),
-            After::Event(order, sequence) => {
+            After::Event(EventId { order, sequence }) => {
                 let row = sqlx::query_scalar::<_, i64>(sql::POSITION_OF_EVENT)
                     .bind(blob(order.uuid()))
                     .bind(i64::try_from(sequence).unwrap_or(i64::MAX))
