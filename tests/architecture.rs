@@ -53,6 +53,7 @@ const HOUSE: &[Room] = &[
     room("adapters::outbound::sber", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::outbound::odnakassa", PAYMENT_VENDOR, PAYMENT_VENDOR_CRATES),
     room("adapters::outbound::remote_cache", &[], &["fastrand", "redis", "tokio::spawn", "tokio::time", "tracing"]),
+    room("adapters::outbound::webhooks", &["core::domain", "core::ports", "adapters::resilience", "adapters::outbound::http_client"], &["async_trait", "aws_lc_rs", "base64", "hmac", "http", "sha2", "thiserror", "tokio::time"]),
     room("adapters::outbound::catalog", CACHED_VENDOR, CACHED_VENDOR_CRATES),
     room("adapters::outbound::recommendations", VENDOR, VENDOR_CRATES),
     room("adapters::outbound::storage", &["core::domain", "core::payment", "core::ports", "adapters::observe::adapter_events", "adapters::observe::storage_upkeep", "adapters::observe::service_mode"], &["async_trait", "fastrand", "sqlx", "tokio", "tracing", "serde", "serde_json", "thiserror", "time", "uuid", "futures_util"]),

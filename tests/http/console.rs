@@ -178,7 +178,7 @@ async fn whatever_a_task_or_a_system_can_be_has_words() {
             BreakerMode::ForcedOpen => {
                 wanted.extend(System::ALL.map(|system| match system {
                     System::Payment(_) => "effect_forced_open_payment".to_owned(),
-                    System::Catalog | System::Recommendations => {
+                    System::Catalog | System::Recommendations | System::Webhooks => {
                         format!("effect_forced_open_{system}")
                     }
                 }));

@@ -16,3 +16,4 @@ pub mod odnakassa;
 pub mod recommendations;
 pub mod sber;
 pub mod storage;
+pub mod webhooks;

@@ -140,6 +140,18 @@ impl fmt::Display for EventId {
     }
 }
 
+/// Where a shop wants to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WebhookEndpointId(Uuid);
+
+impl WebhookEndpointId {
+    /// Of an id that a database has.
+    #[must_use]
+    pub const fn from_uuid(id: Uuid) -> Self {
+        Self(id)
+    }
+}
+
 /// A random integer below 2^53: exact in every JSON client, and not guessable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(i64);

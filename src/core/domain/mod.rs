@@ -7,3 +7,4 @@ pub mod order;
 pub mod provider;
 pub mod timestamp;
 pub mod unavailable;
+pub mod webhook;

@@ -15,10 +15,12 @@ pub enum System {
     Catalog,
     /// Where hints for customers come from.
     Recommendations,
+    /// All destinations of webhooks: no partner of ours, so not in [`System::ALL`].
+    Webhooks,
 }
 
 impl System {
-    /// The payment systems in their order, then the others.
+    /// The payment systems in their order, then the others: each with an adapter, a prefix and series of its own.
     pub const ALL: [Self; Provider::ALL.len() + 2] = {
         let mut all = [Self::Catalog; Provider::ALL.len() + 2];
         let mut at = 0;
@@ -30,13 +32,14 @@ impl System {
         all
     };
 
-    /// The word: `sber`, `odnakassa`, `catalog`, `recommendations`.
+    /// The word: `sber`, `odnakassa`, `catalog`, `recommendations`, `webhooks`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Payment(provider) => provider.as_str(),
             Self::Catalog => "catalog",
             Self::Recommendations => "recommendations",
+            Self::Webhooks => "webhooks",
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod trace;
 pub mod catalog;
 pub mod payment;
 pub mod recommendations;
+pub mod webhooks;
 
 pub mod idempotency;
 pub mod order_repository;

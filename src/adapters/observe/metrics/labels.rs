@@ -131,6 +131,7 @@ pub const fn operations(system: System) -> &'static [&'static str] {
         System::Payment(_) => &["register", "payment_status", "cancel", "refund"],
         System::Catalog => &["get_product_details"],
         System::Recommendations => &["get_recommendations"],
+        System::Webhooks => &["send"],
     }
 }
 
@@ -144,6 +145,7 @@ pub fn fallbacks(system: System) -> Vec<&'static str> {
         System::Payment(_) => vec![FallbackKind::Queued.word(), FallbackKind::Failover.word()],
         System::Catalog => vec![CACHED],
         System::Recommendations => vec![FallbackKind::Default.word()],
+        System::Webhooks => vec![],
     }
 }
 

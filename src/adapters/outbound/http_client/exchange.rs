@@ -161,7 +161,7 @@ fn without_query(url: &Url) -> &str {
 
 /// Whether a byte of the request may have been written decides everything: a connection that was
 /// never made (DNS, refused, TLS, its own timeout) is the one harmless failure.
-fn cause_of(error: &reqwest::Error) -> Cause {
+pub(super) fn cause_of(error: &reqwest::Error) -> Cause {
     if error.is_connect() || error.is_builder() {
         Cause::NotExecuted(NotExecuted::Unreachable)
     } else if error.is_timeout() {

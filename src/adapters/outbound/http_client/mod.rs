@@ -1,7 +1,12 @@
 //! HTTP as every vendor's adapter needs it: a client with limits on everything, and exchanges whose
 //! failures are told in the core's words. Knows TCP, TLS and HTTP, and no vendor.
 
+mod destination;
 mod exchange;
+mod public;
+#[cfg(test)]
+mod public_tests;
+mod resolver;
 mod retry_after;
 #[cfg(test)]
 mod tests;
@@ -14,9 +19,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use destination::{Destination, DestinationRules, is_public};
 pub use exchange::{MAX_BODY_BYTES, PartnerClient, PartnerReply};
+pub use public::{EXCERPT_BYTES, PublicClient, PublicReply, build_public};
 pub use reqwest::Url;
 
+const USER_AGENT: &str = concat!("order-service/", env!("CARGO_PKG_VERSION"));
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// What a partner's client is built from.
@@ -108,7 +116,7 @@ pub fn build(
 ) -> Result<PartnerClient, BuildError> {
     let pool = config.max_concurrent.saturating_mul(5).div_ceil(4);
     let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("order-service/", env!("CARGO_PKG_VERSION")))
+        .user_agent(USER_AGENT)
         .http1_only()
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
