@@ -6,6 +6,7 @@
 mod archiving;
 mod changing;
 mod claiming;
+mod delivering;
 mod keeping;
 mod listing;
 mod placing;
@@ -138,6 +139,14 @@ contract! {
         a_buyer_is_forgotten_and_the_order_is_not,
         a_healthy_store_answers_a_ping,
         its_connections_are_counted,
+    }
+    delivering {
+        an_endpoint_reads_back_and_is_its_owners_alone,
+        an_endpoint_is_told_of_what_happens_from_then_on_and_only_of_what_it_wants,
+        later_events_of_an_order_wait_for_the_earlier_ones,
+        an_endpoint_is_one_instances_until_its_lease_is_over,
+        a_pause_holds_and_a_disabled_endpoint_rests_until_it_is_enabled,
+        what_was_sent_is_sent_once_more_when_its_shop_asks,
     }
     archiving {
         an_order_of_which_nothing_is_open_goes_with_all_that_hangs_on_it,

@@ -141,14 +141,39 @@ impl fmt::Display for EventId {
 }
 
 /// Where a shop wants to be told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WebhookEndpointId(Uuid);
 
 impl WebhookEndpointId {
+    /// From 128 random bits.
+    #[must_use]
+    pub fn new(random: u128) -> Self {
+        Self(uuid::Builder::from_random_bytes(random.to_be_bytes()).into_uuid())
+    }
+
+    /// `None` unless it is written as we write it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = Uuid::try_parse(text).ok()?;
+        (id.to_string() == text).then_some(Self(id))
+    }
+
+    /// For a database.
+    #[must_use]
+    pub const fn uuid(self) -> Uuid {
+        self.0
+    }
+
     /// Of an id that a database has.
     #[must_use]
     pub const fn from_uuid(id: Uuid) -> Self {
         Self(id)
+    }
+}
+
+impl fmt::Display for WebhookEndpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -7,6 +7,7 @@ pub mod trace;
 pub mod catalog;
 pub mod payment;
 pub mod recommendations;
+pub mod webhook_endpoints;
 pub mod webhooks;
 
 pub mod idempotency;

@@ -6,7 +6,7 @@ use prometheus::HistogramVec;
 use std::time::Duration;
 
 /// What is asked of the storage, by the words of the metric, with the table that each is mostly about.
-const DB_OPERATIONS: [(&str, &str); 21] = [
+const DB_OPERATIONS: [(&str, &str); 22] = [
     ("place", "orders"),
     ("change", "orders"),
     ("aggregate", "orders"),
@@ -26,6 +26,7 @@ const DB_OPERATIONS: [(&str, &str); 21] = [
     ("events_of", "events"),
     ("events", "events"),
     ("change_service_mode", "service_modes"),
+    ("webhooks", "webhook_deliveries"),
     ("order_named", "registrations"),
     ("callbacks", "callbacks"),
 ];

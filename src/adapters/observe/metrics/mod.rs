@@ -28,6 +28,7 @@ mod events;
 mod observer;
 mod series;
 mod store;
+mod store_webhooks;
 
 pub use app::BuildInfo;
 pub use openmetrics::OPENMETRICS;

@@ -33,7 +33,7 @@ use tracing::{Instrument, Span};
 /// The storage, with every operation timed.
 #[derive(Debug)]
 pub struct MeteredStore<S: ?Sized> {
-    store: Arc<S>,
+    pub(super) store: Arc<S>,
     metrics: Arc<Metrics>,
     /// OpenTelemetry's word for the database.
     system: &'static str,
@@ -45,7 +45,7 @@ impl<S: ?Sized> MeteredStore<S> {
         Self { store, metrics, system }
     }
 
-    async fn timed<T>(
+    pub(super) async fn timed<T>(
         &self,
         operation: &'static str,
         work: impl Future<Output = Result<T, StorageError>>,

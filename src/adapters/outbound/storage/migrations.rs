@@ -16,6 +16,7 @@ macro_rules! migrations {
             17 "0017" "queue_length",
             18 "0018" "upkeep",
             20 "0020" "events",
+            21 "0021" "webhooks",
             23 "0023" "order_details",
             24 "0024" "external_ids",
             25 "0025" "buyers",

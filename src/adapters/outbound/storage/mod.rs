@@ -34,6 +34,7 @@ use crate::core::ports::idempotency::IdempotencyStore;
 use crate::core::ports::order_repository::OrderRepository;
 use crate::core::ports::outbox::Outbox;
 use crate::core::ports::task_queue::TaskQueue;
+use crate::core::ports::webhook_endpoints::{WebhookEndpoints, WebhookQueue};
 use settings::Dialect;
 use std::sync::Arc;
 
@@ -47,6 +48,8 @@ pub trait Store:
     + OrderRecords
     + ServiceModes
     + Outbox
+    + WebhookEndpoints
+    + WebhookQueue
 {
 }
 
@@ -59,6 +62,8 @@ impl<S> Store for S where
         + OrderRecords
         + ServiceModes
         + Outbox
+        + WebhookEndpoints
+        + WebhookQueue
 {
 }
 

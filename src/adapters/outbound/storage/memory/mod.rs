@@ -5,6 +5,7 @@ mod archive;
 mod checks;
 mod leases;
 mod state;
+mod webhooks;
 
 use super::wakeups::{WakeupSet, Wakeups};
 use crate::adapters::observe::service_mode::{ModeChange, ServiceMode, ServiceModes};

@@ -1,5 +1,6 @@
 //! The tables of the memory store, as ordered maps: the same seed gives the same order of everything.
 
+use super::webhooks::Webhooks;
 use crate::adapters::observe::service_mode::{ModeChange, ServiceMode};
 use crate::adapters::observe::storage_upkeep::{AuditQuery, AuditRecord, CallbackRecord};
 use crate::adapters::outbound::storage::decision::KEY_TAKEN;
@@ -52,6 +53,7 @@ pub struct State {
     pub deeds: Vec<(OrderId, Timestamp, AuditEntry)>,
     pub modes: Vec<(Timestamp, ModeChange)>,
     pub events: Vec<StoredEvent>,
+    pub(super) webhooks: Webhooks,
     pub(super) sequences: HashMap<OrderId, u64>,
 }
 

@@ -70,9 +70,7 @@ impl Outbox for PgStore {
         limit: usize,
         scope: &Scope,
     ) -> Result<Option<Vec<StoredEvent>>, StorageError> {
-        if !self.rows(ANY_WITHOUT.into_sql_str(), PgArguments::default()).await?.is_empty() {
-            self.run(Positions).await?;
-        }
+        self.give_positions().await?;
         let position = match after {
             After::Position(position) => i64::try_from(position).ok(),
             After::Event(EventId { order, sequence }) => {
@@ -90,6 +88,14 @@ impl Outbox for PgStore {
 }
 
 impl PgStore {
+    /// To what was committed and has none yet.
+    pub(super) async fn give_positions(&self) -> Result<(), StorageError> {
+        if !self.rows(ANY_WITHOUT.into_sql_str(), PgArguments::default()).await?.is_empty() {
+            self.run(Positions).await?;
+        }
+        Ok(())
+    }
+
     async fn position_of(
         &self,
         order: OrderId,

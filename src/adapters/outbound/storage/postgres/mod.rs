@@ -19,6 +19,8 @@ mod setup;
 mod sql;
 mod tasks;
 mod upkeep;
+mod webhook_sql;
+mod webhooks;
 
 use super::pool::CountedPool;
 use super::settings::{ConnectError, Settings};

@@ -3,7 +3,7 @@
 use super::archive::Archive;
 use super::server::{SERVER, ServerState};
 use super::session::{AttemptError, Tx, Work};
-use super::{PgStore, bind, micros, sql};
+use super::{PgStore, bind, micros, sql, webhook_sql};
 use crate::adapters::observe::storage_upkeep::{
     AuditLog, AuditQuery, AuditRecord, Connections, Durability, Retention, StorageUpkeep, TaskStat,
 };
@@ -95,6 +95,7 @@ impl Work for Prune {
             (sql::PRUNE_CALLBACKS, callbacks),
             (sql::PRUNE_AUDIT, audit),
             (sql::ERASE_BUYERS, buyers),
+            (webhook_sql::PRUNE, tasks),
         ] {
             gone += sqlx::query(sql)
                 .bind(tx.now)

@@ -13,6 +13,7 @@ mod refund;
 mod registration;
 mod service_mode;
 mod task;
+mod webhook;
 
 pub use audit::AuditRow;
 pub use callback::CallbackRow;
@@ -25,6 +26,10 @@ pub use refund::RefundRow;
 pub use registration::RegistrationRow;
 pub use service_mode::ServiceModeRow;
 pub use task::{TaskRow, lane_word};
+pub use webhook::{
+    DeliveryRow, EndpointRow, WebhookStatsRow, attempt_json, customer_of, event_types_json,
+    keys_json,
+};
 
 use crate::core::payment::OrderAggregate;
 use crate::core::ports::storage_error::StorageError;

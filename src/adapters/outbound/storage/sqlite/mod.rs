@@ -16,6 +16,8 @@ mod service_mode;
 mod sql;
 mod tasks;
 mod upkeep;
+mod webhook_sql;
+mod webhooks;
 mod writer;
 
 use super::pool::CountedPool;

@@ -2,7 +2,7 @@
 
 use super::archive::Archive;
 use super::writer::{Tx, Work, WriteError};
-use super::{SqliteStore, blob, sql};
+use super::{SqliteStore, blob, sql, webhook_sql};
 use crate::adapters::observe::storage_upkeep::{
     AuditLog, AuditQuery, AuditRecord, Connections, Retention, StorageUpkeep, TaskStat,
 };
@@ -63,6 +63,7 @@ impl Work for Prune {
             (sql::PRUNE_CALLBACKS, callbacks),
             (sql::PRUNE_AUDIT, audit),
             (sql::ERASE_BUYERS, buyers),
+            (webhook_sql::PRUNE, tasks),
         ] {
             gone += sqlx::query(sql)
                 .bind((tx.now - age).micros())
