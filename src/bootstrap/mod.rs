@@ -7,10 +7,13 @@ mod descriptors;
 mod guarded;
 mod lab;
 mod partners;
+mod parts;
 mod reconcile;
 pub(crate) mod service;
 mod shutdown;
 mod simulated;
+mod webhooks;
+mod workers;
 
 pub use commands::{Cli, run};
 pub use partners::{PaymentPartner, connect_payment};

@@ -2,8 +2,10 @@
 
 use super::database::{self, Database};
 use super::partners::{self, Partners};
+use super::parts::{Parts, adapter_events, clock, entropy, events, traffic};
 use super::shutdown::{GracefulShutdown, Signals};
-use super::simulated;
+use super::workers::{housekeeping, webhook_worker, worker};
+use super::{simulated, webhooks};
 use crate::adapters::inbound::admin::{self, AdminState, Exposition};
 use crate::adapters::inbound::api;
 use crate::adapters::inbound::api::auth::Auth;
@@ -15,23 +17,20 @@ use crate::adapters::inbound::http_kit::connections::{ConnectionLimits, HttpServ
 use crate::adapters::inbound::http_kit::health::Readiness;
 use crate::adapters::inbound::http_kit::lifecycle::Lifecycle;
 use crate::adapters::inbound::http_kit::origin::OriginRule;
-use crate::adapters::inbound::worker::{Housekeeping, ModeWatcher, Worker};
+use crate::adapters::inbound::worker::ModeWatcher;
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::log_control::LogControl;
 use crate::adapters::observe::metrics::{
     BuildInfo, CONTENT_TYPE, MeteredStore, Metrics, OPENMETRICS,
 };
 use crate::adapters::observe::service_mode::ModeWatch;
-use crate::adapters::observe::storage_upkeep::Retention;
 use crate::adapters::observe::systems::SystemHealth;
-use crate::adapters::observe::traffic::{Traffic, Uncounted};
+use crate::adapters::observe::traffic::Uncounted;
 use crate::adapters::outbound::health::{HealthProbe, ProbeConfig};
-use crate::adapters::outbound::process::{SystemEntropy, WallClock};
-use crate::adapters::outbound::storage::{self, FileLock, Store};
+use crate::adapters::outbound::storage::{self, Store};
 use crate::config::{Config, EmptyOn, ReadinessExternal};
 use crate::core::engine::Engine;
 use crate::core::engine::gateway::PaymentGateway;
-use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::ports::events::Events;
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
@@ -52,26 +51,9 @@ use axum::Router;
 use secrecy::ExposeSecret;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-/// What both listeners and the workers share.
-struct Parts {
-    config: Config,
-    store: Arc<dyn Store>,
-    file_lock: Option<FileLock>,
-    metrics: Arc<Metrics>,
-    partners: Partners,
-    engine: Arc<Engine>,
-    mode: Arc<ModeWatch>,
-    log: Arc<dyn LogControl>,
-    probes: Vec<Arc<dyn SystemHealth>>,
-    lifecycle: Arc<Lifecycle>,
-    detached: TaskTracker,
-    stop: CancellationToken,
-}
 
 /// The sockets, bound before anything else so that a taken port is told first.
 pub struct Listeners {
@@ -126,6 +108,7 @@ pub async fn serve(
     let housekeeping = tokio::spawn(housekeeping(&parts).run());
     let mode_watcher = ModeWatcher { watch: Arc::clone(&parts.mode), stop: parts.stop.clone() };
     let mode_watcher = tokio::spawn(mode_watcher.run());
+    let webhook_worker = tokio::spawn(webhook_worker(&parts).run());
     let api_housekeeping = tokio::spawn(ApiHousekeeping { app, stop: parts.stop.clone() }.run());
 
     let shutdown = GracefulShutdown {
@@ -138,7 +121,13 @@ pub async fn serve(
         limits: parts.config.service.shutdown.clone(),
         quit_http,
     };
-    shutdown.run(signals, http, vec![worker, housekeeping, mode_watcher, api_housekeeping]).await;
+    shutdown
+        .run(
+            signals,
+            http,
+            vec![worker, housekeeping, mode_watcher, webhook_worker, api_housekeeping],
+        )
+        .await;
     quit_admin.cancel();
     admin.abort();
     drop(parts.file_lock);
@@ -199,6 +188,7 @@ async fn build(config: Config, log: Arc<dyn LogControl>) -> anyhow::Result<Parts
     mode.look().await.context("the service's mode cannot be read")?;
     let probes = probes(&config, &metrics)?;
     let lifecycle = Arc::new(Lifecycle::default());
+    let webhooks = webhooks::sender(&config)?;
     let detached = runs;
     Ok(Parts {
         config,
@@ -209,6 +199,7 @@ async fn build(config: Config, log: Arc<dyn LogControl>) -> anyhow::Result<Parts
         engine,
         mode,
         log,
+        webhooks,
         probes,
         lifecycle,
         detached,
@@ -331,57 +322,7 @@ fn use_cases(parts: &Parts) -> UseCases {
             events: events(parts),
             only_not_executed: parts.config.recommendations_empty_on == EmptyOn::NotExecuted,
         },
+        manage_webhooks: webhooks::manage(&parts.store, &parts.webhooks, entropy()),
         receive_callback: ReceiveCallback { engine: engine(), budget: CallbackBudget::default() },
     }
-}
-
-fn worker(parts: &Parts) -> Worker {
-    Worker {
-        engine: Arc::clone(&parts.engine),
-        events: adapter_events(parts),
-        workers: parts.config.worker.workers,
-        poll_interval: parts.config.worker.poll_interval,
-        tracker: parts.detached.clone(),
-        stop: parts.stop.clone(),
-    }
-}
-
-/// Idempotency keys are kept for a day, the time within which a client may repeat. A refund's own row keeps
-/// its key for ever.
-const KEYS: Duration = Duration::from_secs(24 * 3600);
-
-fn housekeeping(parts: &Parts) -> Housekeeping {
-    let database = &parts.config.service.database;
-    Housekeeping {
-        database: parts.store.clone(),
-        retention: Retention {
-            tasks: parts.config.worker.retention,
-            keys: KEYS,
-            callbacks: database.callback_retention,
-            audit: database.audit_retention,
-            buyers: database.buyer_retention,
-            orders: database.order_retention,
-        },
-        stop: parts.stop.clone(),
-    }
-}
-
-fn clock() -> Arc<dyn Clock> {
-    Arc::new(WallClock)
-}
-
-fn entropy() -> Arc<dyn Entropy> {
-    Arc::new(SystemEntropy)
-}
-
-fn events(parts: &Parts) -> Arc<dyn Events> {
-    Arc::clone(&parts.metrics) as Arc<dyn Events>
-}
-
-fn adapter_events(parts: &Parts) -> Arc<dyn AdapterEvents> {
-    Arc::clone(&parts.metrics) as Arc<dyn AdapterEvents>
-}
-
-fn traffic(parts: &Parts) -> Arc<dyn Traffic> {
-    Arc::clone(&parts.metrics) as Arc<dyn Traffic>
 }

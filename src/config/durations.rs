@@ -1,6 +1,7 @@
 //! Durations that a variable can hold, each within its bounds.
 
 use super::words::read;
+use crate::core::domain::webhook::schedule::WebhookSchedule;
 use serde::{Deserialize, Deserializer};
 use std::time::Duration;
 
@@ -52,6 +53,22 @@ fn in_words(duration: Duration) -> String {
         format!("{days}d")
     } else {
         humantime::format_duration(duration).to_string()
+    }
+}
+
+/// The pauses between attempts to deliver a webhook, with commas between them.
+#[derive(Debug, Clone)]
+pub(super) struct Pauses(pub(super) WebhookSchedule);
+
+impl<'de> Deserialize<'de> for Pauses {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| {
+            let parts = text.split(',').map(|part| humantime::parse_duration(part.trim()).ok());
+            WebhookSchedule::new(parts.collect::<Option<_>>()?).ok().map(Self)
+        };
+        let expected =
+            || "1 to 50 durations from 1s to 7d, none shorter than the one before".into();
+        read(deserializer, parse, expected)
     }
 }
 

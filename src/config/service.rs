@@ -4,7 +4,7 @@ use super::auth;
 use super::environment::Environment;
 use super::rows;
 use super::vars::{LogFormat, ReadinessExternal, ServiceVars, Switch};
-use super::words::{NamedTokens, Token};
+use super::words::{Hosts, NamedTokens, Token};
 use crate::adapters::inbound::api::auth::TokensConfig;
 use crate::adapters::inbound::api::quota::QuotaConfig;
 use crate::adapters::inbound::http_kit::connections::ConnectionLimits;
@@ -12,6 +12,7 @@ use crate::adapters::inbound::http_kit::incoming::BodyLimits;
 use crate::adapters::outbound::remote_cache::CacheUrl;
 use crate::adapters::resilience::settings::Concurrency;
 use crate::core::domain::ids::InstanceId;
+use crate::core::domain::webhook::schedule::WebhookSchedule;
 use secrecy::SecretString;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -32,10 +33,22 @@ pub struct ServiceConfig {
     pub database: DatabaseConfig,
     /// Where instances share the catalog's answers; without it each has its own.
     pub cache_url: Option<CacheUrl>,
+    pub webhooks: WebhooksConfig,
     pub limits: LimitsConfig,
     pub readiness_external: ReadinessExternal,
     pub telemetry: TelemetryConfig,
     pub shutdown: ShutdownConfig,
+}
+
+/// How shops are told.
+#[derive(Debug, Clone)]
+pub struct WebhooksConfig {
+    /// `WEBHOOK_TIMEOUT`: of one attempt.
+    pub timeout: Duration,
+    /// `WEBHOOK_SCHEDULE`: the pauses between attempts.
+    pub schedule: WebhookSchedule,
+    /// `WEBHOOK_ALLOW_HOSTS`: these may be plain HTTP and anywhere; in the sandbox this machine, too.
+    pub allowed_hosts: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -125,6 +138,11 @@ pub(super) fn read(env: &mut Environment, sandbox: bool) -> ServiceConfig {
             migrate_on_start: vars.migrate_on_start.0,
         },
         cache_url: vars.cache_url.map(|url| url.0),
+        webhooks: WebhooksConfig {
+            timeout: vars.webhook_timeout.0,
+            schedule: vars.webhook_schedule.0,
+            allowed_hosts: webhook_hosts(vars.webhook_allow_hosts, sandbox),
+        },
         limits: LimitsConfig {
             request_timeout: vars.request_timeout.0,
             max_inflight_requests: size(vars.max_inflight_requests.0),
@@ -166,6 +184,13 @@ fn check_pooler(env: &mut Environment, vars: &ServiceVars) {
             "the server's own address, because DATABASE_PREPARED=off (or MIGRATE_ON_START=false)",
         );
     }
+}
+
+/// A shop that is being built listens on the machine on which the sandbox runs.
+fn webhook_hosts(given: Option<Hosts>, sandbox: bool) -> Vec<String> {
+    let local = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
+    let given = given.map(|hosts| hosts.0).unwrap_or_default();
+    if sandbox { given.into_iter().chain(local).collect() } else { given }
 }
 
 fn admin_tokens(one: Option<Token>, named: Option<NamedTokens>) -> Vec<(String, SecretString)> {

@@ -2,7 +2,7 @@
 //! a type that refuses what could hurt. A field's name is the variable's, in lower case and without
 //! the group's prefix; its default stands in `rows`.
 
-use super::durations::{DAY, HOUR, Looks, MINUTE, SECOND, Span, SpanOrOff};
+use super::durations::{DAY, HOUR, Looks, MINUTE, Pauses, SECOND, Span, SpanOrOff};
 use super::words::{
     Address, BaseUrl, Choice, DatabaseUrl, Fraction, Hosts, Label, LogFilter, NamedTokens,
     NumberPrefix, OneOf, Origins, Providers, ReturnUrl, RootPath, SharedCache, Token, Whole,
@@ -129,6 +129,9 @@ pub(super) struct ServiceVars {
     pub(super) audit_retention: Span<{ MINUTE }, { 3650 * DAY }>,
     pub(super) buyer_retention: Span<{ MINUTE }, { 3650 * DAY }>,
     pub(super) order_retention: SpanOrOff<{ 7 * DAY }, { 3650 * DAY }>,
+    pub(super) webhook_timeout: Span<100, { MINUTE }>,
+    pub(super) webhook_schedule: Pauses,
+    pub(super) webhook_allow_hosts: Option<Hosts>,
     pub(super) database_direct_url: Option<DatabaseUrl>,
     pub(super) database_prepared: OneOf<Switch>,
     pub(super) database_accept_async: OneOf<bool>,

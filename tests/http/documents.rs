@@ -6,7 +6,16 @@ use order_service::core::domain::provider::Provider;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-const ROUTES: [&str; 14] = [
+const ROUTES: [&str; 23] = [
+    "delete /v1/webhook-endpoints/{id}",
+    "get /v1/webhook-endpoints",
+    "get /v1/webhook-endpoints/{id}",
+    "get /v1/webhook-endpoints/{id}/deliveries",
+    "patch /v1/webhook-endpoints/{id}",
+    "post /v1/webhook-endpoints",
+    "post /v1/webhook-endpoints/{id}/redeliver",
+    "post /v1/webhook-endpoints/{id}/rotate",
+    "post /v1/webhook-endpoints/{id}/test",
     "get /health/live",
     "get /health/ready",
     "get /v1/customers/{id}/recommendations",

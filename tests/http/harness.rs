@@ -2,7 +2,7 @@
 
 use crate::fakes::{
     Behaviour, Catalog, CountingEntropy, FakeGuards, FlakyStore, Recommender, RecordingProvider,
-    RecordingTraffic, TickingClock,
+    RecordingReceiver, RecordingTraffic, TickingClock,
 };
 use axum::Router;
 use axum::body::Body;
@@ -22,6 +22,7 @@ use order_service::core::domain::order::OrderStatus;
 use order_service::core::domain::provider::{Preference, Provider};
 use order_service::core::domain::timestamp::Timestamp;
 use order_service::core::domain::unavailable::System;
+use order_service::core::domain::webhook::schedule::WebhookSchedule;
 use order_service::core::engine::Engine;
 use order_service::core::engine::gateway::PaymentGateway;
 use order_service::core::payment::OrderAggregate;
@@ -36,8 +37,10 @@ use order_service::core::ports::order_repository::{
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::use_cases::cancel_order::CancelOrder;
 use order_service::core::use_cases::confirm_order::ConfirmOrder;
+use order_service::core::use_cases::deliver_webhooks::DeliverWebhooks;
 use order_service::core::use_cases::idempotency::Idempotency;
 use order_service::core::use_cases::list_events::ListEvents;
+use order_service::core::use_cases::manage_webhooks::ManageWebhooks;
 use order_service::core::use_cases::place_order::PlaceOrder;
 use order_service::core::use_cases::poll_task::PollTask;
 use order_service::core::use_cases::receive_callback::CallbackBudget;
@@ -67,6 +70,7 @@ pub struct Harness {
     pub lifecycle: Arc<Lifecycle>,
     pub readiness: Arc<Readiness>,
     pub engine: Arc<Engine>,
+    pub receiver: Arc<RecordingReceiver>,
     pub clock: Arc<TickingClock>,
 }
 
@@ -160,7 +164,8 @@ impl Harness {
             recommender: recommender.clone(),
             payments: providers.clone().map(|fake| fake as Arc<dyn PaymentPort>).to_vec(),
         };
-        let (use_cases, engine) = use_cases(&outside, partners, options);
+        let receiver = Arc::<RecordingReceiver>::default();
+        let (use_cases, engine) = use_cases(&outside, partners, &receiver, options);
         let Outside { clock, entropy, .. } = outside;
         let services = Services {
             clock,
@@ -178,6 +183,7 @@ impl Harness {
             router,
             app,
             store,
+            receiver,
             catalog,
             recommender,
             providers,
@@ -206,6 +212,33 @@ impl Harness {
 
     pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Reply {
         self.send(request("GET", path, headers, None)).await
+    }
+
+    pub async fn patch(&self, path: &str, body: &Value) -> Reply {
+        self.send(request("PATCH", path, &[], Some(body))).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Reply {
+        self.send(request("DELETE", path, &[], None)).await
+    }
+
+    /// Brings whatever is due.
+    pub async fn deliver_webhooks(&self) {
+        let deliver = DeliverWebhooks {
+            queue: self.store.store.clone(),
+            outbox: self.store.clone(),
+            orders: self.store.clone(),
+            sender: self.receiver.clone(),
+            schedule: WebhookSchedule::new([5, 60].map(Duration::from_secs).to_vec()).unwrap(),
+            at_a_time: 4,
+            timeout: Duration::from_secs(10),
+            body: api::event_json,
+            entropy: self.engine.entropy.clone(),
+            events: Arc::new(Unheard),
+        };
+        for held in deliver.claim(10).await.unwrap() {
+            deliver.serve(held).await.unwrap();
+        }
     }
 
     pub async fn post(&self, path: &str, body: &Value) -> Reply {
@@ -309,7 +342,12 @@ struct Partners {
     payments: Vec<Arc<dyn PaymentPort>>,
 }
 
-fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCases, Arc<Engine>) {
+fn use_cases(
+    outside: &Outside,
+    partners: Partners,
+    receiver: &Arc<RecordingReceiver>,
+    options: Options,
+) -> (UseCases, Arc<Engine>) {
     let Outside { store, clock, entropy, events } = outside;
     let engine = Arc::new(Engine {
         orders: store.clone(),
@@ -343,6 +381,12 @@ fn use_cases(outside: &Outside, partners: Partners, options: Options) -> (UseCas
             recommendations: partners.recommender,
             events: events.clone(),
             only_not_executed: true,
+        },
+        manage_webhooks: ManageWebhooks {
+            endpoints: store.store.clone(),
+            orders: store.clone(),
+            sender: receiver.clone(),
+            entropy: entropy.clone(),
         },
         receive_callback: ReceiveCallback {
             engine: engine.clone(),

@@ -26,4 +26,5 @@ mod reviews;
 mod sync_requests;
 mod tasks;
 mod tokens;
+mod webhook_endpoints;
 mod webhooks;

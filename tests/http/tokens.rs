@@ -16,7 +16,7 @@ fn harness_with(keys: KeySource, expected: ExpectedClaims) -> Harness {
     Harness::guarded(Options::default(), Auth::new(Some(TokensConfig { keys, expected })))
 }
 
-fn guarded() -> Harness {
+pub fn guarded() -> Harness {
     harness_with(KeySource::secret(&SECRET.into()).unwrap(), ExpectedClaims::default())
 }
 

@@ -103,8 +103,58 @@ pub enum Event {
         /// What became of it.
         outcome: CallbackOutcome,
     },
+    /// A webhook was sent.
+    WebhookAttempt {
+        /// How it went.
+        outcome: WebhookOutcome,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A receiver of webhooks is gone, and gets none any more.
+    WebhookDisabled,
+    /// What waits to be brought, as it was just seen.
+    WebhookBacklog(WebhookBacklog),
     /// A request came with an idempotency key.
     Idempotency(IdempotencyResult),
+}
+
+/// What became of a webhook by an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WebhookOutcome {
+    /// The receiver took it.
+    Delivered,
+    /// It is sent again later.
+    Retried,
+    /// Nobody tries any more.
+    Failed,
+}
+
+impl WebhookOutcome {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Delivered, Self::Retried, Self::Failed];
+
+    /// A stable word for metrics.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Retried => "retried",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Webhooks that wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WebhookBacklog {
+    /// Endpoints that are told.
+    pub enabled: u64,
+    /// Endpoints that are not.
+    pub disabled: u64,
+    /// Deliveries that wait.
+    pub pending: u64,
+    /// How long the oldest of them has waited.
+    pub oldest: Option<Duration>,
 }
 
 /// How registering a payment ended.

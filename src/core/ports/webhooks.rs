@@ -3,7 +3,7 @@
 
 use crate::core::domain::ids::WebhookEndpointId;
 use crate::core::domain::timestamp::Timestamp;
-use crate::core::domain::webhook::attempt::{Answer, AttemptError};
+use crate::core::domain::webhook::attempt::{Answer, AttemptError, ForbiddenDestination};
 use crate::core::domain::webhook::{SigningKeys, WebhookId};
 use std::fmt;
 use std::time::Duration;
@@ -14,6 +14,30 @@ pub trait WebhookSender: Send + Sync + fmt::Debug {
     /// One attempt. It ends within the sender's own time limit, and never by an error of this process: whatever
     /// happens is the attempt's result.
     async fn send(&self, webhook: &Webhook<'_>) -> Attempt;
+
+    /// Whether a webhook may ever go there. What its name resolves to is judged at each attempt.
+    ///
+    /// # Errors
+    /// Why not.
+    fn check(&self, url: &str) -> Result<(), ForbiddenDestination>;
+
+    /// The keys as a shop is shown them.
+    fn shown(&self, keys: &SigningKeys) -> ShownKeys;
+}
+
+/// Keys, written as Standard Webhooks writes them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ShownKeys {
+    /// `whsec_…`: shown once.
+    pub secret: String,
+    /// `whpk_…`: no secret.
+    pub public_key: String,
+}
+
+impl fmt::Debug for ShownKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShownKeys([REDACTED])")
+    }
 }
 
 /// A webhook as it goes out.

@@ -1,8 +1,10 @@
 //! What can be done: one verb, one file. A use case that changes anything is run detached from the
 //! client that asked, so none of these futures is ever dropped half-way.
 
+pub mod deliver_webhooks;
 pub mod idempotency;
 pub mod list_events;
+pub mod manage_webhooks;
 pub mod place_order;
 pub mod recommend;
 pub mod reconcile;

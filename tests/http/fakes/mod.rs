@@ -3,9 +3,11 @@
 mod guards;
 mod provider;
 mod reads;
+mod receiver;
 mod store;
 
 pub use guards::{FakeGuards, RecordingTraffic};
 pub use provider::{Behaviour, RecordingProvider};
 pub use reads::{Catalog, CountingEntropy, Recommender, TickingClock};
+pub use receiver::RecordingReceiver;
 pub use store::FlakyStore;

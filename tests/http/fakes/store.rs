@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// The store in memory, until it is told to be down.
 #[derive(Debug)]
 pub struct FlakyStore {
-    pub store: MemoryStore,
+    pub store: Arc<MemoryStore>,
     pub down: AtomicBool,
     /// What is stored makes no sense.
     pub corrupt: AtomicBool,
@@ -44,7 +44,7 @@ pub struct FlakyStore {
 impl FlakyStore {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
-            store: MemoryStore::new(clock),
+            store: Arc::new(MemoryStore::new(clock)),
             down: AtomicBool::new(false),
             corrupt: AtomicBool::new(false),
             looks_before_kept: AtomicUsize::new(0),

@@ -22,6 +22,14 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let caller = Self::known(parts, app)?;
+        if caller.may_order { Ok(caller) } else { Err(Refusal::Scope.into_problem()) }
+    }
+}
+
+impl Caller {
+    /// Whoever has a token that counts for anything here.
+    fn known(parts: &Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let services = &app.services;
         match services.auth.identify(&parts.headers, services.clock.now()) {
             Ok(caller) => {
@@ -35,9 +43,7 @@ impl FromRequestParts<Arc<App>> for Caller {
             }
         }
     }
-}
 
-impl Caller {
     /// The only customer that it may order for, if there is only one.
     pub const fn own_customer(&self) -> Option<&CustomerId> {
         match &self.scope {
@@ -63,6 +69,26 @@ impl FromRequestParts<Arc<App>> for Refunder {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let caller = Caller::from_request_parts(parts, app).await?;
         if caller.may_refund { Ok(Self(caller)) } else { Err(Refusal::RefundScope.into_problem()) }
+    }
+}
+
+/// Whoever may be told by webhooks, and of whose orders.
+#[derive(Debug)]
+pub struct WebhookOwner {
+    pub owner: String,
+    pub scope: Scope,
+}
+
+impl FromRequestParts<Arc<App>> for WebhookOwner {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let Caller { owner, scope, may_be_told, .. } = Caller::known(parts, app)?;
+        if may_be_told {
+            Ok(Self { owner, scope })
+        } else {
+            Err(Refusal::WebhookScope.into_problem())
+        }
     }
 }
 

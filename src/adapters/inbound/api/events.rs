@@ -65,6 +65,11 @@ pub struct EventsBody<'a> {
     next_cursor: String,
 }
 
+/// An event as a webhook tells it: as it stands in the lists.
+pub fn event_json(event: &StoredEvent) -> String {
+    serde_json::to_string(&EventBody::of(event)).expect("texts and numbers under text keys")
+}
+
 impl<'a> EventBody<'a> {
     fn of(event: &'a StoredEvent) -> Self {
         let order_id = event.aggregate.order.id;

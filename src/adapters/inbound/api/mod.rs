@@ -30,12 +30,14 @@ mod recommendations;
 mod refund;
 mod refunds;
 mod tasks;
+mod webhook_endpoints;
 mod webhooks;
 
 mod docs_page;
 mod openapi;
 mod problem_pages;
 
+pub use events::event_json;
 pub use housekeeping::ApiHousekeeping;
 pub use openapi::{Documented, documented_routes, openapi_json};
 pub use return_url::ReturnUrls;
@@ -87,6 +89,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .route(tasks::ROUTE, get(tasks::show_task))
         .route("/v1/products/{id}", get(products::show_product))
         .route("/v1/customers/{id}/recommendations", get(recommendations::recommend))
+        .merge(webhook_endpoints::routes())
         .with_state(Arc::clone(app));
     let resources = match &services.quotas {
         Some(quotas) => rate_limit_headers::tell(resources, quotas.config),

@@ -14,6 +14,7 @@ use crate::core::ports::clock::{Clock, Entropy};
 use crate::core::use_cases::cancel_order::CancelOrder;
 use crate::core::use_cases::confirm_order::ConfirmOrder;
 use crate::core::use_cases::list_events::ListEvents;
+use crate::core::use_cases::manage_webhooks::ManageWebhooks;
 use crate::core::use_cases::place_order::PlaceOrder;
 use crate::core::use_cases::poll_task::PollTask;
 use crate::core::use_cases::receive_callback::ReceiveCallback;
@@ -39,6 +40,7 @@ pub struct UseCases {
     pub show_product: ShowProduct,
     pub recommend: Recommend,
     pub receive_callback: ReceiveCallback,
+    pub manage_webhooks: ManageWebhooks,
 }
 
 /// What the routes need beside the use cases.

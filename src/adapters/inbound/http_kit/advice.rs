@@ -138,6 +138,16 @@ impl Code {
                     "продолжать с заказом из `order_id`: это тот, который вы уже оформили",
                 ),
             ),
+            Self::WebhookEndpointNotFound => advice(
+                NO,
+                NOTHING,
+                Text::new("the id, or whose token asks", "номер или чей токен в запросе"),
+            ),
+            Self::TooManyEndpoints => advice(
+                NO,
+                NOTHING,
+                Text::new("delete an endpoint that nobody needs", "удалить ненужный адрес"),
+            ),
             Self::RefundInProgress => advice(
                 LATER,
                 Text::new("“A refund is under way”", "«Возврат уже идёт»"),

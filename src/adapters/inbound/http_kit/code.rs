@@ -63,6 +63,9 @@ codes! {
     ProductNotFound "product_not_found" NOT_FOUND "Product not found"
         "There is no such product."
         "Такого товара нет.";
+    WebhookEndpointNotFound "webhook_endpoint_not_found" NOT_FOUND "Webhook endpoint not found"
+        "There is no such webhook endpoint."
+        "Такого адреса для вебхуков нет.";
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED "Method not allowed"
         "This address does not take this method; Allow lists those that it takes."
         "Этот адрес не принимает такой метод; допустимые перечислены в Allow.";
@@ -81,6 +84,9 @@ codes! {
     ExternalIdTaken "external_id_taken" CONFLICT "External id taken"
         "There is an order with this external_id already: order_id says which."
         "Заказ с таким external_id уже есть: его номер указан в order_id.";
+    TooManyEndpoints "too_many_endpoints" CONFLICT "Too many webhook endpoints"
+        "There may be 20 webhook endpoints: delete one first."
+        "Допустимо не более 20 адресов для вебхуков: сначала удалите один.";
     OrderNotCancellable "order_not_cancellable" CONFLICT "Order not cancellable"
         "An order in this status cannot be cancelled."
         "Заказ в этом состоянии нельзя отменить.";
@@ -194,11 +200,13 @@ impl Code {
             | Self::OrderNotFound
             | Self::TaskNotFound
             | Self::ProductNotFound
+            | Self::WebhookEndpointNotFound
             | Self::MethodNotAllowed
             | Self::OrderNotConfirmable
             | Self::CancelInProgress
             | Self::PriceChanged
             | Self::ExternalIdTaken
+            | Self::TooManyEndpoints
             | Self::OrderNotCancellable
             | Self::OrderNotRefundable
             | Self::OperationRefused

@@ -5,7 +5,7 @@ use crate::adapters::inbound::http_kit::lang::Text;
 use crate::adapters::inbound::http_kit::params::PathParam;
 use crate::adapters::inbound::http_kit::problem::Problem;
 use crate::adapters::observe::spans;
-use crate::core::domain::ids::{CustomerId, OrderId, ProductId, TaskId};
+use crate::core::domain::ids::{CustomerId, OrderId, ProductId, TaskId, WebhookEndpointId};
 use tracing::Span;
 
 pub const BAD_ID: Text = Text::new(
@@ -20,6 +20,12 @@ impl PathParam for OrderId {
 
     fn record(&self) {
         spans::set_attribute(&Span::current(), "order.id", self.to_string());
+    }
+}
+
+impl PathParam for WebhookEndpointId {
+    fn from_segment(text: &str) -> Result<Self, Problem> {
+        Self::parse(text).ok_or(Problem::new(Code::WebhookEndpointNotFound))
     }
 }
 

@@ -4,9 +4,11 @@
 mod housekeeping;
 mod lanes;
 mod mode_watcher;
+mod webhooks;
 
 pub use housekeeping::Housekeeping;
 pub use mode_watcher::ModeWatcher;
+pub use webhooks::WebhookWorker;
 
 use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use crate::adapters::observe::spans;

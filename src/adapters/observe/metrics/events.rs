@@ -29,6 +29,9 @@ impl Events for Metrics {
             Event::StrangeStatus { system } => self.payments.told_strangely(system),
             Event::Callback { system, outcome } => self.payments.called_back(system, outcome),
             Event::Idempotency(result) => self.orders.keyed(result),
+            Event::WebhookAttempt { outcome, took } => self.webhooks.attempted(outcome, took),
+            Event::WebhookDisabled => self.webhooks.gone(),
+            Event::WebhookBacklog(backlog) => self.webhooks.show(backlog),
         }
     }
 }

@@ -184,7 +184,7 @@ pub fn task_endings() -> impl Iterator<Item = &'static str> {
 
 /// Problems that the edge answers or logs, with whose fault each is. The words are those of the
 /// problem's `code`, so that a line in a log, an answer and a series are found by one word.
-pub const APP_ERRORS: [(ErrorType, &str); 43] = [
+pub const APP_ERRORS: [(ErrorType, &str); 45] = [
     (ErrorType::Validation, "invalid_request"),
     (ErrorType::Validation, "unauthenticated"),
     (ErrorType::Validation, "forbidden"),
@@ -200,10 +200,12 @@ pub const APP_ERRORS: [(ErrorType, &str); 43] = [
     (ErrorType::Validation, "signature_invalid"),
     (ErrorType::Validation, "order_not_found"),
     (ErrorType::Validation, "task_not_found"),
+    (ErrorType::Validation, "webhook_endpoint_not_found"),
     (ErrorType::Domain, "order_invalid"),
     (ErrorType::Domain, "product_not_found"),
     (ErrorType::Domain, "price_changed"),
     (ErrorType::Domain, "external_id_taken"),
+    (ErrorType::Domain, "too_many_endpoints"),
     (ErrorType::Domain, "currency_not_supported"),
     (ErrorType::Domain, "order_not_confirmable"),
     (ErrorType::Domain, "cancel_in_progress"),

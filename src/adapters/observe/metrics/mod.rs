@@ -23,6 +23,7 @@ mod orders;
 mod payments;
 mod tasks;
 mod watch;
+mod webhooks;
 
 mod events;
 mod observer;

@@ -15,6 +15,7 @@ use super::orders::Orders;
 use super::payments::Payments;
 use super::tasks::Tasks;
 use super::watch::Watched;
+use super::webhooks::Webhooks;
 use crate::adapters::observe::storage_upkeep::StorageUpkeep;
 use crate::adapters::observe::systems::SystemHealth;
 use crate::adapters::resilience::breaker::Breaker;
@@ -41,6 +42,7 @@ pub struct Metrics {
     pub(super) pool: Pool,
     pub(super) tasks: Tasks,
     pub(super) watch: Watched,
+    pub(super) webhooks: Webhooks,
 }
 
 impl Metrics {
@@ -62,6 +64,7 @@ impl Metrics {
             pool: Pool::new(&families),
             tasks: Tasks::new(&families),
             watch: Watched::new(&families),
+            webhooks: Webhooks::new(&families),
             registry,
         }
     }

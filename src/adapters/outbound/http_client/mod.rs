@@ -1,6 +1,7 @@
 //! HTTP as every vendor's adapter needs it: a client with limits on everything, and exchanges whose
 //! failures are told in the core's words. Knows TCP, TLS and HTTP, and no vendor.
 
+mod build;
 mod destination;
 mod exchange;
 mod public;
@@ -13,18 +14,18 @@ mod tests;
 
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::resilience::guards::GuardConfig;
-use crate::adapters::resilience::settings::InvalidSetting;
+use build::USER_AGENT;
 use reqwest::Certificate;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use build::BuildError;
 pub use destination::{Destination, DestinationRules, is_public};
 pub use exchange::{MAX_BODY_BYTES, PartnerClient, PartnerReply};
 pub use public::{EXCERPT_BYTES, PublicClient, PublicReply, build_public};
 pub use reqwest::Url;
 
-const USER_AGENT: &str = concat!("order-service/", env!("CARGO_PKG_VERSION"));
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// What a partner's client is built from.
@@ -53,29 +54,6 @@ impl HttpConfig {
             ca_file,
         }
     }
-}
-
-/// Why an adapter cannot be built.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    #[error("guards that cannot be: {}", named(.0))]
-    Guards(Vec<InvalidSetting>),
-    #[error("cannot read the CA file {path}")]
-    CaFile { path: PathBuf, source: std::io::Error },
-    #[error("the CA file {path} holds no certificate")]
-    NoCertificate { path: PathBuf },
-    #[error("the HTTP client cannot be built")]
-    Client(#[source] reqwest::Error),
-}
-
-impl From<Vec<InvalidSetting>> for BuildError {
-    fn from(invalid: Vec<InvalidSetting>) -> Self {
-        Self::Guards(invalid)
-    }
-}
-
-fn named(invalid: &[InvalidSetting]) -> String {
-    invalid.iter().map(InvalidSetting::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Reads a base URL as people write it, with or without the slash at its end.

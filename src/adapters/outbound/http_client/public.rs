@@ -1,11 +1,11 @@
 //! A client for destinations that strangers name: public addresses only, one answer, little of it read. It tells no
 //! trace and keeps no URL, since neither is ours to pass on.
 
+use super::build::{BuildError, USER_AGENT};
 use super::destination::{Destination, DestinationRules};
 use super::exchange::cause_of;
 use super::resolver::PublicResolver;
 use super::retry_after::retry_after;
-use super::{BuildError, USER_AGENT};
 use crate::core::domain::webhook::attempt::{Answer, AttemptError, ForbiddenDestination};
 use http::HeaderMap;
 use reqwest::{ClientBuilder, Response};

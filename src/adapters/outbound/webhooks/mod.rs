@@ -13,8 +13,9 @@ use crate::adapters::resilience::observer::Silent;
 use crate::adapters::resilience::verdict::Verdict;
 use crate::core::domain::ids::WebhookEndpointId;
 use crate::core::domain::unavailable::{NoAnswer, System, Unknown};
-use crate::core::domain::webhook::attempt::{Answer, AttemptError};
-use crate::core::ports::webhooks::{Attempt, Webhook, WebhookSender};
+use crate::core::domain::webhook::SigningKeys;
+use crate::core::domain::webhook::attempt::{Answer, AttemptError, ForbiddenDestination};
+use crate::core::ports::webhooks::{Attempt, ShownKeys, Webhook, WebhookSender};
 use http::header::{CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue};
 use in_flight::InFlight;
@@ -77,6 +78,17 @@ impl WebhookSender for Webhooks {
             Err(error) => (Err(error), String::new()),
         };
         Attempt { result, took: begun.elapsed(), excerpt }
+    }
+
+    fn check(&self, url: &str) -> Result<(), ForbiddenDestination> {
+        self.rules.destination(url).map(drop)
+    }
+
+    fn shown(&self, keys: &SigningKeys) -> ShownKeys {
+        ShownKeys {
+            secret: signing::shown_secret(keys),
+            public_key: signing::shown_public_key(keys),
+        }
     }
 }
 

@@ -20,6 +20,12 @@ impl WebhookId {
         if valid { Ok(Self(text.into())) } else { Err(BadWebhookId) }
     }
 
+    /// Of an attempt that tells nothing.
+    #[must_use]
+    pub fn of_test(random: u128) -> Self {
+        Self(format!("test_{random:032x}").into())
+    }
+
     /// As it is written into `webhook-id`.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -17,13 +17,16 @@ const LONGEST_SUBJECT: usize = 255;
 const OWN: &str = "orders";
 const ANY: &str = "orders:any";
 const REFUND: &str = "orders:refund";
+const WEBHOOKS: &str = "webhooks";
 
 /// Who asks, and what that person may see and do.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Grant {
     pub(super) subject: String,
     pub(super) scope: Scope,
+    pub(super) may_order: bool,
     pub(super) may_refund: bool,
+    pub(super) may_be_told: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -79,8 +82,10 @@ impl Claims {
             return Err(Refusal::Subject);
         }
         let scope = self.granted_scope()?;
+        let may_order = self.has(ANY) || self.has(OWN);
         let may_refund = self.has(ANY) || self.has(REFUND);
-        Ok(Grant { subject: self.sub, scope, may_refund })
+        let may_be_told = self.has(WEBHOOKS);
+        Ok(Grant { subject: self.sub, scope, may_order, may_refund, may_be_told })
     }
 
     fn is_for(&self, own: &str) -> bool {
@@ -105,7 +110,7 @@ impl Claims {
         if self.has(ANY) {
             return Ok(Scope::Anyone);
         }
-        if !self.has(OWN) {
+        if !self.has(OWN) && !self.has(WEBHOOKS) {
             return Err(Refusal::Scope);
         }
         customer_of(&self.sub).map(Scope::Only).ok_or(Refusal::NoCustomer)

@@ -29,7 +29,11 @@ pub struct Caller {
     pub scope: Scope,
     /// Whose idempotency keys these are.
     pub owner: String,
+    /// Orders, tasks and events.
+    pub may_order: bool,
     pub may_refund: bool,
+    /// Webhook endpoints: of the same orders as `scope`.
+    pub may_be_told: bool,
 }
 
 /// `AUTH_MODE`.
@@ -77,12 +81,19 @@ impl Auth {
         match self {
             Self::Open => {
                 let owner = "anonymous".to_owned();
-                Ok(Caller { scope: Scope::Anyone, owner, may_refund: true })
+                Ok(Caller {
+                    scope: Scope::Anyone,
+                    owner,
+                    may_order: true,
+                    may_refund: true,
+                    may_be_told: true,
+                })
             }
             Self::Tokens(tokens) => {
                 let claims = tokens.keys.verify(bearer(headers)?)?;
-                let Grant { subject, scope, may_refund } = claims.grant(&tokens.expected, now)?;
-                Ok(Caller { scope, owner: subject, may_refund })
+                let grant = claims.grant(&tokens.expected, now)?;
+                let Grant { subject, scope, may_order, may_refund, may_be_told } = grant;
+                Ok(Caller { scope, owner: subject, may_order, may_refund, may_be_told })
             }
         }
     }

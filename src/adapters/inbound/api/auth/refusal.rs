@@ -7,6 +7,7 @@ use crate::adapters::inbound::http_kit::problem::Problem;
 /// RFC 6750: a token that does not count, and one that does and allows too little.
 const INVALID: &str = r#"Bearer error="invalid_token""#;
 const INSUFFICIENT: &str = r#"Bearer error="insufficient_scope", scope="orders""#;
+const NO_WEBHOOKS: &str = r#"Bearer error="insufficient_scope", scope="webhooks""#;
 const NO_REFUNDS: &str = r#"Bearer error="insufficient_scope", scope="orders:refund""#;
 
 const NO_CUSTOMER: Text = Text::new(
@@ -31,6 +32,8 @@ pub(in crate::adapters::inbound::api) enum Refusal {
     NoCustomer,
     /// The token counts, but not for giving money back.
     RefundScope,
+    /// The token counts, but not for webhook endpoints.
+    WebhookScope,
 }
 
 impl Refusal {
@@ -42,6 +45,7 @@ impl Refusal {
             Self::NoToken => Problem::new(Code::Unauthenticated),
             Self::Scope => Problem::new(Code::Forbidden).with_challenge(INSUFFICIENT),
             Self::RefundScope => Problem::new(Code::Forbidden).with_challenge(NO_REFUNDS),
+            Self::WebhookScope => Problem::new(Code::Forbidden).with_challenge(NO_WEBHOOKS),
             Self::NoCustomer => Problem::new(Code::Forbidden).with_detail(NO_CUSTOMER),
             Self::Unreadable
             | Self::Signature
@@ -64,6 +68,7 @@ impl Refusal {
             Self::Audience => "for another audience",
             Self::Subject => "no usable subject",
             Self::RefundScope => "no scope for refunds",
+            Self::WebhookScope => "no scope for webhook endpoints",
             Self::NoCustomer => "a subject that can be no customer",
             Self::Scope => "no scope of ours",
         }

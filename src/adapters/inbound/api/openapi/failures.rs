@@ -26,6 +26,8 @@ const ORDER: &[Code] = &[Code::OrderNotFound, Code::StorageUnavailable];
 /// What can go wrong where something is placed or money moves.
 const MONEY: &[Code] = &[Code::Maintenance];
 
+const ENDPOINT: &[Code] = &[Code::WebhookEndpointNotFound, Code::StorageUnavailable];
+
 const KEY: &[Code] = &[Code::IdempotencyInProgress, Code::IdempotencyKeyReused];
 
 /// By operation, beside the general ones.
@@ -71,6 +73,15 @@ fn special(operation: &str) -> Option<Vec<&'static [Code]>> {
                 Code::RefundRejected,
             ],
         ],
+        "create_webhook_endpoint" => {
+            vec![BODY, &[Code::TooManyEndpoints, Code::StorageUnavailable]]
+        }
+        "list_webhook_endpoints" => vec![&[Code::StorageUnavailable]],
+        "show_webhook_endpoint"
+        | "delete_webhook_endpoint"
+        | "test_webhook_endpoint"
+        | "list_deliveries" => vec![ENDPOINT],
+        "change_webhook_endpoint" | "rotate_webhook_secret" | "redeliver" => vec![BODY, ENDPOINT],
         "show_task" => vec![&[Code::TaskNotFound, Code::StorageUnavailable]],
         "show_product" => vec![&[Code::ProductNotFound, Code::CatalogUnavailable]],
         "recommend" => vec![&[Code::RecommendationsUnavailable]],

@@ -9,7 +9,7 @@ mod problem_responses;
 use crate::adapters::inbound::api::webhooks::Webhooks;
 use crate::adapters::inbound::api::{
     cancel, confirm, create_order, events, orders, products, recommendations, refund, refunds,
-    tasks,
+    tasks, webhook_endpoints,
 };
 use crate::adapters::inbound::http_kit::health;
 use crate::adapters::inbound::http_kit::problem_body::{ProblemBody, ViolationBody};
@@ -37,6 +37,7 @@ use utoipa::openapi::path::Operation;
         (name = "orders", description = "Place, confirm, cancel, refund"),
         (name = "tasks", description = "What goes on without the client"),
         (name = "events", description = "What became of orders, one after the other"),
+        (name = "webhook endpoints", description = "Where a shop wants to be told"),
         (name = "reads", description = "Products and recommendations"),
         (name = "webhooks", description = "For the payment systems"),
         (name = "health", description = "For load balancers"),
@@ -51,6 +52,15 @@ use utoipa::openapi::path::Operation;
         refunds::list_refunds,
         events::list_order_events,
         events::list_events,
+        webhook_endpoints::create_webhook_endpoint,
+        webhook_endpoints::list_webhook_endpoints,
+        webhook_endpoints::show_webhook_endpoint,
+        webhook_endpoints::change_webhook_endpoint,
+        webhook_endpoints::delete_webhook_endpoint,
+        webhook_endpoints::rotate_webhook_secret,
+        webhook_endpoints::test_webhook_endpoint,
+        webhook_endpoints::list_deliveries,
+        webhook_endpoints::redeliver,
         tasks::show_task,
         products::show_product,
         recommendations::recommend,

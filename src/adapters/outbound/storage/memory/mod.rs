@@ -5,6 +5,7 @@ mod archive;
 mod checks;
 mod leases;
 mod state;
+mod webhook_tables;
 mod webhooks;
 
 use super::wakeups::{WakeupSet, Wakeups};

@@ -1,6 +1,6 @@
 //! The tables of the memory store, as ordered maps: the same seed gives the same order of everything.
 
-use super::webhooks::Webhooks;
+use super::webhook_tables::Webhooks;
 use crate::adapters::observe::service_mode::{ModeChange, ServiceMode};
 use crate::adapters::observe::storage_upkeep::{AuditQuery, AuditRecord, CallbackRecord};
 use crate::adapters::outbound::storage::decision::KEY_TAKEN;
