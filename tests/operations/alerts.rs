@@ -4,7 +4,7 @@ use crate::{assert_known, files, known, promql, read, root};
 use std::collections::BTreeSet;
 
 /// (name, severity)
-const ALERTS: [(&str, &str); 27] = [
+const ALERTS: [(&str, &str); 30] = [
     ("OrderErrorBudgetBurnFast", "page"),
     ("OrderErrorBudgetBurnMedium", "page"),
     ("OrderErrorBudgetBurnSlow", "ticket"),
@@ -26,6 +26,9 @@ const ALERTS: [(&str, &str); 27] = [
     ("LateMoney", "ticket"),
     ("StrangePaymentStatus", "ticket"),
     ("CallbackOfUnknownNumber", "ticket"),
+    ("WebhooksFailing", "ticket"),
+    ("WebhooksDelayed", "ticket"),
+    ("WebhookEndpointGone", "ticket"),
     ("CredentialsRefused", "page"),
     ("PaymentsDeclinedUnusually", "ticket"),
     ("PaymentsAbandonedUnusually", "ticket"),
