@@ -86,13 +86,13 @@ pub fn content_length(head: &[u8]) -> Result<usize> {
 }
 
 pub fn get(path: &str) -> Vec<u8> {
-    format!("GET {path} HTTP/1.1\r\nhost: bench\r\n\r\n").into_bytes()
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").into_bytes()
 }
 
 pub fn send(method: &str, path: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
-        "{method} {path} HTTP/1.1\r\nhost: bench\r\n{headers}content-type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-type: application/json\r\n\
          content-length: {length}\r\n\r\n{body}"
     )
     .into_bytes()

@@ -1,6 +1,6 @@
 //! Processes under measurement: where they run, what they have spent, what they hold.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -13,6 +13,15 @@ const TICK: Duration = Duration::from_millis(10);
 /// The core of the servers, and that of everything else.
 pub const SERVER_CORE: usize = 0;
 pub const OTHER_CORE: usize = 1;
+
+/// Runs a command of a program to its end.
+pub fn run(program: &str, command: &str, variables: &[(String, String)]) -> Result<()> {
+    let mut run = Command::new(program);
+    let variables = variables.iter().map(|(name, value)| (name, value));
+    let status = run.arg(command).envs(variables).stdout(Stdio::null()).status()?;
+    ensure!(status.success(), "{program} {command}: {status}");
+    Ok(())
+}
 
 /// Ended when dropped.
 #[derive(Debug)]

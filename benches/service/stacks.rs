@@ -1,7 +1,7 @@
 //! What is measured: the service as it is deployed, the bare stack beside it, and the partner of both.
 
 use crate::client::{Connection, send};
-use crate::process::{OTHER_CORE, Process, SERVER_CORE};
+use crate::process::{OTHER_CORE, Process, SERVER_CORE, run};
 use anyhow::{Result, ensure};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -84,6 +84,8 @@ impl Stacks {
         all.extend(variables.iter().map(|(name, value)| ((*name).into(), (*value).into())));
         let other = std::env::var("BENCH_SERVICE").ok();
         let service = other.as_deref().unwrap_or(env!("CARGO_BIN_EXE_order-service"));
+        // Only this makes a database: a start that made one would hide a wrong path.
+        run(service, "migrate", &all)?;
         let (process, ready_after) = Process::start(SERVER_CORE, service, &[], &all, OURS).await?;
         let ours = Stack { process, address: OURS, ready_after };
         Ok(Self { ours, bare, _partner: partner, _folder: folder })

@@ -33,7 +33,7 @@ use crate::core::engine::Engine;
 use crate::core::engine::gateway::PaymentGateway;
 use crate::core::ports::events::Events;
 use crate::core::use_cases::cancel_order::CancelOrder;
-use crate::core::use_cases::confirm_order::ConfirmOrder;
+use crate::core::use_cases::confirm_order::{ConfirmOrder, RecentRefusals};
 use crate::core::use_cases::idempotency::Idempotency;
 use crate::core::use_cases::list_events::ListEvents;
 use crate::core::use_cases::operate_tasks::OperateTasks;
@@ -309,7 +309,7 @@ fn use_cases(parts: &Parts) -> UseCases {
         },
         show_order: ShowOrder { orders: store() },
         list_events: ListEvents { orders: store(), outbox: store() },
-        confirm_order: ConfirmOrder { engine: engine() },
+        confirm_order: ConfirmOrder { engine: engine(), refused: RecentRefusals::default() },
         cancel_order: CancelOrder { engine: engine() },
         refund_order: RefundOrder { engine: engine(), idempotency },
         poll_task: PollTask { engine: engine() },

@@ -116,6 +116,25 @@ async fn a_form_that_was_given_out_is_told_of_during_an_outage_too() {
 }
 
 #[tokio::test]
+async fn who_asks_again_in_an_outage_costs_the_storage_nothing() {
+    let harness = Harness::with(Options { queueing: false, ..Options::default() });
+    let id = harness.order().await;
+    harness.every_provider_behaves(Behaviour::BreakerOpen);
+    let refused = harness.confirm(&id).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (503, "payment_system_unavailable"));
+    harness.store.down.store(true, Ordering::Relaxed);
+    for _ in 0..3 {
+        assert_eq!(harness.confirm(&id).await.code(), "payment_system_unavailable");
+    }
+    harness.store.down.store(false, Ordering::Relaxed);
+    harness.every_provider_behaves(Behaviour::Answers);
+    let given = harness.confirm(&id).await;
+    assert_eq!(given.status, 200, "and is served as soon as somebody can be asked");
+    harness.every_provider_behaves(Behaviour::BreakerOpen);
+    assert_eq!(harness.confirm(&id).await.json, given.json);
+}
+
+#[tokio::test]
 async fn a_refused_payment_is_a_422_and_may_be_tried_again() {
     let harness = Harness::open();
     let id = harness.order().await;

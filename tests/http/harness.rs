@@ -36,7 +36,7 @@ use order_service::core::ports::order_repository::{
 };
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::use_cases::cancel_order::CancelOrder;
-use order_service::core::use_cases::confirm_order::ConfirmOrder;
+use order_service::core::use_cases::confirm_order::{ConfirmOrder, RecentRefusals};
 use order_service::core::use_cases::deliver_webhooks::DeliverWebhooks;
 use order_service::core::use_cases::idempotency::Idempotency;
 use order_service::core::use_cases::list_events::ListEvents;
@@ -372,7 +372,7 @@ fn use_cases(
         },
         show_order: ShowOrder { orders: store.clone() },
         list_events: ListEvents { orders: store.clone(), outbox: store.clone() },
-        confirm_order: ConfirmOrder { engine: engine.clone() },
+        confirm_order: ConfirmOrder { engine: engine.clone(), refused: RecentRefusals::default() },
         cancel_order: CancelOrder { engine: engine.clone() },
         refund_order: RefundOrder { engine: engine.clone(), idempotency },
         poll_task: PollTask { engine: engine.clone() },

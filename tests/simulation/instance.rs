@@ -22,7 +22,7 @@ use order_service::core::ports::events::{Event, Events, Unheard};
 use order_service::core::ports::payment::PaymentPort;
 use order_service::core::ports::task_queue::TaskQueue;
 use order_service::core::use_cases::cancel_order::CancelOrder;
-use order_service::core::use_cases::confirm_order::ConfirmOrder;
+use order_service::core::use_cases::confirm_order::{ConfirmOrder, RecentRefusals};
 use order_service::core::use_cases::idempotency::Idempotency;
 use order_service::core::use_cases::operate_tasks::OperateTasks;
 use order_service::core::use_cases::place_order::PlaceOrder;
@@ -154,7 +154,10 @@ impl Instance {
                 events: Arc::clone(&engine.events),
                 max_price_age: Duration::from_secs(600),
             },
-            confirm: ConfirmOrder { engine: Arc::clone(&engine) },
+            confirm: ConfirmOrder {
+                engine: Arc::clone(&engine),
+                refused: RecentRefusals::default(),
+            },
             cancel: CancelOrder { engine: Arc::clone(&engine) },
             refund: RefundOrder { engine: Arc::clone(&engine), idempotency },
             poll: PollTask { engine: Arc::clone(&engine) },

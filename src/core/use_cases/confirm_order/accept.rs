@@ -1,5 +1,6 @@
 //! Accepting a confirm: order, task and intent in one transaction; or nothing at all in an outage.
 
+use super::refused::RecentRefusals;
 use super::request::{ConfirmError, ConfirmRequest, Confirmation};
 use crate::core::domain::ids::{OrderId, TaskId};
 use crate::core::domain::order::OrderStatus;
@@ -32,15 +33,24 @@ pub(super) fn nobody(
     refusals.first().filter(|_| all).copied()
 }
 
-/// An outage costs a read and no write. Who has been given a form before is told of it all the same.
+/// An outage costs no write, and a read only now and then. Who has been given a form before is told of it all the
+/// same.
 pub(super) async fn refuse_what_needs_a_call(
     engine: &Engine,
+    refused: &RecentRefusals,
     request: &ConfirmRequest,
     error: PaymentSystemUnavailableError,
 ) -> Result<(), ConfirmError> {
+    if refused.knows(request.order_id, &request.scope) {
+        return Err(error.into());
+    }
     let found = engine.orders.aggregate(request.order_id, &request.scope).await?;
-    match found.ok_or(ConfirmError::NotFound)?.order.status {
-        OrderStatus::New | OrderStatus::PaymentFailed => Err(error.into()),
+    let order = found.ok_or(ConfirmError::NotFound)?.order;
+    match order.status {
+        OrderStatus::New | OrderStatus::PaymentFailed => {
+            refused.remember(request.order_id, order.customer_id);
+            Err(error.into())
+        }
         OrderStatus::Registering
         | OrderStatus::AwaitingPayment
         | OrderStatus::Paid

@@ -3,8 +3,10 @@
 mod accept;
 mod answer;
 mod join;
+mod refused;
 mod request;
 
+pub use refused::RecentRefusals;
 pub use request::{ConfirmError, ConfirmRequest, Confirmation};
 
 use crate::core::engine::failpoint::{Failpoint, hit};
@@ -26,6 +28,8 @@ const ANSWER_EARLY: Duration = Duration::from_millis(20);
 pub struct ConfirmOrder {
     /// Makes the call and goes on without the client.
     pub engine: Arc<Engine>,
+    /// Whom an outage costs no look at the database.
+    pub refused: RecentRefusals,
 }
 
 impl ConfirmOrder {
@@ -46,8 +50,9 @@ impl ConfirmOrder {
             && !self.engine.policy.queueing
             && !request.respond_async
         {
-            refuse_what_needs_a_call(&self.engine, &request, error).await?;
+            refuse_what_needs_a_call(&self.engine, &self.refused, &request, error).await?;
         }
+        self.refused.forget(request.order_id);
         let task = self.engine.new_task();
         let call = match accept(&self.engine, &request, task, &refusals).await? {
             Accepted::Call(call) => call,
