@@ -207,13 +207,14 @@ impl Registration {
             // It was given up, and waits for a payer or holds money all the same: it is declined, and told.
             (ReportedStatus::Pending | ReportedStatus::Held, Dead | Absent) => {
                 self.given_up_at.get_or_insert(now);
-                if self.evidence != STILL_PENDING {
+                self.strange_since.get_or_insert(now);
+                if !self.pends_given_up() {
                     STILL_PENDING.clone_into(&mut self.evidence);
                     events.push(DomainEvent::GivenUpPending { provider: self.provider });
                 }
             }
             (ReportedStatus::Over(ending), Dead | Absent) => {
-                if self.evidence == STILL_PENDING {
+                if self.pends_given_up() {
                     self.die(ending);
                     self.decline = report.decline;
                     self.ended_at = Some(now);
@@ -232,6 +233,8 @@ impl Registration {
             ReportedStatus::Strange | ReportedStatus::Held => {
                 self.strange_since.get_or_insert(now);
             }
+            // So is a form that was given up and cannot be taken back.
+            ReportedStatus::Pending if self.pends_given_up() => {}
             ReportedStatus::Pending | ReportedStatus::Paid | ReportedStatus::Over(_) => {
                 self.strange_since = None;
             }

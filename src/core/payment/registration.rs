@@ -238,6 +238,14 @@ pub const STRANGE_TOLD: &str = "strange_told";
 pub const CONTRADICTED_TOLD: &str = "contradicted_told";
 
 impl Registration {
+    /// Whether it was given up and waits for a payer all the same, as far as is known: it is declined
+    /// until the provider says that it is over, also after a person was told.
+    #[must_use]
+    pub fn pends_given_up(&self) -> bool {
+        let over = matches!(self.state, RegistrationState::Dead | RegistrationState::Absent);
+        over && [STILL_PENDING, STRANGE_TOLD].contains(&self.evidence.as_str())
+    }
+
     /// Whether news was told of that no answer has settled yet.
     #[must_use]
     pub const fn sync_requested(&self) -> bool {

@@ -5,13 +5,12 @@ use crate::core::payment::OrderAggregate;
 use crate::core::payment::context::DecisionContext;
 use crate::core::payment::decision::{DomainEvent, Next};
 use crate::core::payment::effect::ProviderCall;
-use crate::core::payment::registration::{
-    Registration, RegistrationState, STILL_PENDING, STRANGE_TOLD,
-};
+use crate::core::payment::registration::{Registration, RegistrationState, STRANGE_TOLD};
 use crate::core::payment::task::{Reason, TaskError, TaskKind, TaskState};
 use std::time::Duration;
 
-/// A status that we do not know is asked about for so long before a person is told.
+/// A status that we do not know, or a form that was given up and cannot be taken back, is asked about for so
+/// long before a person is told.
 const STRANGE_FOR: Duration = Duration::from_secs(2 * 3_600);
 
 impl OrderAggregate {
@@ -37,7 +36,7 @@ impl OrderAggregate {
             | RegistrationState::Paid
             | RegistrationState::Dead
             | RegistrationState::Absent
-            | RegistrationState::Surplus => r.sync_requested() || r.evidence == STILL_PENDING,
+            | RegistrationState::Surplus => r.sync_requested() || r.pends_given_up(),
         };
         if self.registrations.iter().any(open) {
             return self.rest_until_next_poll(context);
@@ -70,7 +69,7 @@ impl OrderAggregate {
             | RegistrationState::Paid
             | RegistrationState::Dead
             | RegistrationState::Absent
-            | RegistrationState::Surplus => r.evidence == STILL_PENDING,
+            | RegistrationState::Surplus => r.pends_given_up(),
         };
         let due = |r: &&Registration| r.next_look(&context.policy).is_some_and(|look| look <= now);
         let first = history.queried.is_empty();
@@ -86,14 +85,14 @@ impl OrderAggregate {
         let last = context.history.last.as_ref()?;
         last.report()?;
         let asked = self.registration(last.target.provider, last.target.sequence)?;
-        (asked.evidence == STILL_PENDING).then(|| ProviderCall::cancel(asked, context.now))
+        asked.pends_given_up().then(|| ProviderCall::cancel(asked, context.now))
     }
 
     /// Nobody knows what became of the money, and asking has not helped.
     pub(super) fn tell_of_strange_status(&mut self, context: &DecisionContext) -> bool {
         let strange = self.registrations.iter_mut().find(|r| {
             let long = r.strange_since.is_some_and(|since| context.now.since(since) >= STRANGE_FOR);
-            long && r.evidence != STRANGE_TOLD && r.state.maybe_alive()
+            long && r.evidence != STRANGE_TOLD && (r.state.maybe_alive() || r.pends_given_up())
         });
         if let Some(registration) = strange {
             STRANGE_TOLD.clone_into(&mut registration.evidence);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::payment::refund::{RefundOrigin, RefundState};
+use std::time::Duration;
 
 /// A registration that the provider told to be over.
 fn expired() -> (Case, ProviderCall) {
@@ -174,6 +175,33 @@ fn a_registration_that_was_given_up_and_waits_for_a_payer_is_declined_and_told()
     case.tell(&query, found(&query, ReportedStatus::Over(Ending::Declined)));
     assert_eq!(case.state(Provider::Sber, 1), RegistrationState::Dead);
     assert_ne!(case.aggregate.registrations[0].evidence, "still_pending");
+}
+
+/// The bank refuses each decline, or its form outlives it: somebody may still pay there.
+#[test]
+fn a_person_is_told_once_of_a_form_that_cannot_be_taken_back() {
+    let (mut case, _) = expired();
+    let reviews = |case: &Case| {
+        let review = |event: &&DomainEvent| matches!(event, DomainEvent::Review { .. });
+        case.events.iter().filter(review).count()
+    };
+    for hour in 0..6 {
+        // Where a person is to be told, that comes before another question.
+        if let Next::Call(look) = case.claim(TaskKind::SyncPayment) {
+            let decline = call(case.tell(&look, found(&look, ReportedStatus::Pending)));
+            assert!(cancels(&decline), "again and again");
+            case.tell(&decline, Answer::Refused { concerns_account: false });
+        }
+        assert_eq!(reviews(&case), usize::from(hour >= 2), "after two hours, and once");
+        case.now = case.now + Duration::from_secs(3_600);
+    }
+    let look = case.claim_call(TaskKind::SyncPayment);
+    case.tell(&look, found(&look, ReportedStatus::Paid));
+    assert_eq!(
+        late_refunds(&case),
+        [(Provider::Sber, 1, TOTAL)],
+        "and what is paid there goes back"
+    );
 }
 
 #[test]
