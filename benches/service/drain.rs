@@ -2,7 +2,7 @@
 
 use crate::outage::place_many;
 use crate::report::{head, round, say};
-use crate::stacks::{Database, Stacks};
+use crate::stacks::{Database, PAYMENT_SYSTEMS, Stacks};
 use crate::work::Work;
 use anyhow::Result;
 use std::time::Duration;
@@ -20,14 +20,14 @@ pub async fn run() -> Result<()> {
     );
     for database in Database::all() {
         let stacks = Stacks::start(&database, &[("SBER_MAX_CONCURRENT", "20")]).await?;
-        stacks.ours.set_breakers("forced_open").await?;
+        stacks.ours.set_breakers(&PAYMENT_SYSTEMS, "forced_open").await?;
         let orders = place_many(stacks.ours.address, QUEUED).await?;
         let work = Work::confirm_each(orders, 202);
         round(&stacks.ours, &work, 64, Duration::MAX).await?;
         // What is queued is due a little later; nothing of that is the queue's own speed.
         sleep(Duration::from_secs(3)).await;
         let queued = stacks.ours.queued().await?;
-        stacks.ours.set_breakers("enforce").await?;
+        stacks.ours.set_breakers(&PAYMENT_SYSTEMS, "enforce").await?;
         let (begun, spent) = (Instant::now(), stacks.ours.process.spent()?);
         let mut left = queued;
         while left > 0 && begun.elapsed() < PATIENCE {

@@ -14,7 +14,7 @@ pub async fn run() -> Result<()> {
     let about = format!(
         "Resident memory: after the start, after a second of placing by 64 clients, and what each of \
          {CONNECTIONS} idle connections adds. Ready: from the start of the process to the first connection, \
-         migrations of an empty SQLite file included."
+         on a new SQLite file that `migrate` has made."
     );
     let columns =
         ["side", "ready ms", "idle MB", "idle processor ms/s", "after load MB", "KB a connection"];

@@ -2,7 +2,7 @@
 
 use crate::client::Connection;
 use crate::report::{compare, compared, round, row, wanted};
-use crate::stacks::{Database, Stack, Stacks};
+use crate::stacks::{Database, PAYMENT_SYSTEMS, Stack, Stacks};
 use crate::work::{Work, place};
 use anyhow::Result;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const WAITING: [usize; 3] = [0, 10_000, 100_000];
 pub async fn run() -> Result<()> {
     compared(
         "An outage",
-        "Every breaker forced open. `reject`: a 503 beside a constant one. `queue`: a 202 beside one durable \
+        "Every breaker forced open. Recommendations: the fallback beside a constant. `reject`: a 503 beside a constant one. `queue`: a 202 beside one durable \
          row, while so many tasks wait already.",
     );
     for database in Database::all() {
@@ -31,16 +31,21 @@ pub async fn run() -> Result<()> {
 async fn rejected(database: &Database) -> Result<()> {
     let stacks = Stacks::start(database, &[("PAYMENT_UNAVAILABLE_MODE", "reject")]).await?;
     let order = place(&mut Connection::new(stacks.ours.address)).await?;
-    stacks.ours.set_breakers("forced_open").await?;
+    stacks.ours.set_breakers(&PAYMENT_SYSTEMS, "forced_open").await?;
     let constant =
         Work::Same { request: std::sync::Arc::new(crate::client::get("/refusal")), expected: 503 };
     let what = format!("confirm, mode reject, {}", database.name());
-    compare(&what, &stacks, (&constant, &Work::confirm(&order, 503)), 64).await
+    compare(&what, &stacks, (&constant, &Work::confirm(&order, 503)), 64).await?;
+    stacks.ours.set_breakers(&["recommendations"], "forced_open").await?;
+    let (constant, hints) =
+        (Work::get("/constant"), Work::get("/v1/customers/c-1/recommendations"));
+    let what = format!("recommendations, {}", database.name());
+    compare(&what, &stacks, (&constant, &hints), 64).await
 }
 
 async fn queued(database: &Database) -> Result<()> {
     let stacks = Stacks::start(database, &[]).await?;
-    stacks.ours.set_breakers("forced_open").await?;
+    stacks.ours.set_breakers(&PAYMENT_SYSTEMS, "forced_open").await?;
     let mut waiting = 0;
     for length in WAITING {
         if length > waiting {

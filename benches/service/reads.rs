@@ -10,7 +10,7 @@ pub async fn run() -> Result<()> {
     compared(
         "Reads",
         "A cached product beside a constant; a product that nobody has asked for before beside the same call \
-         passed through; recommendations likewise. µs: the server's processor time for one.",
+         passed through. µs: the server's processor time for one.",
     );
     let constant = Work::get("/constant");
     compare("product, cached", &stacks, (&constant, &Work::get("/v1/products/p-1")), 64).await?;

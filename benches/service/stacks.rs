@@ -12,6 +12,8 @@ const BARE: &str = "127.0.0.1:18902";
 const OURS: &str = "127.0.0.1:18903";
 const ADMIN: &str = "127.0.0.1:18904";
 
+pub const PAYMENT_SYSTEMS: [&str; 2] = ["sber", "odnakassa"];
+
 #[derive(Debug)]
 pub struct Stack {
     pub process: Process,
@@ -93,10 +95,10 @@ impl Stacks {
 }
 
 impl Stack {
-    /// Every payment system, by the operator's hand.
-    pub async fn set_breakers(&self, mode: &str) -> Result<()> {
+    /// By the operator's hand.
+    pub async fn set_breakers(&self, systems: &[&str], mode: &str) -> Result<()> {
         let mut admin = Connection::new(ADMIN);
-        for system in ["sber", "odnakassa"] {
+        for system in systems {
             let path = format!("/admin/systems/{system}/breaker");
             let body = format!(r#"{{"mode":"{mode}","reason":"bench"}}"#);
             let status = admin.ask(&send("PUT", &path, "", &body)).await?;
