@@ -41,6 +41,8 @@ facts! {
     a_held_lock_is_unavailable_in_time_and_leaves_nothing_open,
     callers_without_a_connection_are_counted,
     a_held_order_takes_only_a_part_of_the_pool,
+    a_wrong_decision_of_a_batch_spoils_no_other,
+    a_held_order_or_task_keeps_no_other_of_its_batch_waiting,
     a_server_made_read_only_is_not_ready,
     what_must_last_is_not_left_to_the_servers_default,
     callers_that_go_away_leave_no_transaction_open,
@@ -216,6 +218,70 @@ async fn a_held_order_takes_only_a_part_of_the_pool(world: World) {
     holder.execute("ROLLBACK").await.unwrap();
     for waiting in waiting {
         assert_eq!(waiting.await.unwrap(), Ok(true));
+    }
+}
+
+/// Decisions on so many orders that most of them share their transactions.
+async fn many(world: &World) -> Vec<OrderId> {
+    let mut orders = Vec::new();
+    for _ in 0..40 {
+        orders.push(world.queued(None).await.order_id);
+    }
+    orders
+}
+
+async fn a_wrong_decision_of_a_batch_spoils_no_other(world: World) {
+    let orders = many(&world).await;
+    let wrong = orders[17];
+    let change = |id| {
+        let store = Arc::clone(&world.store);
+        tokio::spawn(async move {
+            let decide: Decide = Box::new(move |aggregate, _| {
+                aggregate.tasks[0].attempts += 1;
+                if id == wrong {
+                    aggregate.tasks.clear();
+                }
+                SideWrites::default()
+            });
+            (id, store.change(id, LoadOptions::Aggregate, decide).await)
+        })
+    };
+    for changing in orders.iter().copied().map(change).collect::<Vec<_>>() {
+        let (id, changed) = changing.await.unwrap();
+        assert_eq!(changed.is_ok(), id != wrong);
+        assert_eq!(world.aggregate(id).await.tasks[0].attempts, u32::from(id != wrong));
+    }
+}
+
+async fn a_held_order_or_task_keeps_no_other_of_its_batch_waiting(world: World) {
+    let orders = many(&world).await;
+    let (order, task) = (orders[3], world.aggregate(orders[23]).await.tasks[0].id);
+    let mut holder = admin(&world).await;
+    let rows = format!(
+        "BEGIN; SELECT * FROM orders WHERE id = '{order}' FOR UPDATE; \
+         SELECT * FROM tasks WHERE id = {task} FOR UPDATE"
+    );
+    holder.execute(AssertSqlSafe(rows)).await.unwrap();
+    let change = |id| {
+        let store = Arc::clone(&world.store);
+        tokio::spawn(async move { store.change(id, LoadOptions::Aggregate, one_more()).await })
+    };
+    let changing: Vec<_> = orders.iter().copied().map(change).collect();
+    let mut held = Vec::new();
+    for (id, changing) in orders.iter().zip(changing) {
+        if [order, orders[23]].contains(id) {
+            held.push(changing);
+        } else {
+            assert_eq!(changing.await.unwrap(), Ok(true), "it waits for nobody");
+        }
+    }
+    assert!(held.iter().all(|changing| !changing.is_finished()));
+    holder.execute("ROLLBACK").await.unwrap();
+    for changing in held {
+        assert_eq!(changing.await.unwrap(), Ok(true));
+    }
+    for id in orders {
+        assert_eq!(world.aggregate(id).await.tasks[0].attempts, 1);
     }
 }
 

@@ -5,6 +5,7 @@ mod abandoned;
 mod archive;
 mod batching;
 mod change;
+mod change_batch;
 mod events;
 mod keys;
 mod listen;
@@ -31,6 +32,7 @@ use crate::core::ports::clock::Clock;
 use crate::core::ports::storage_error::StorageError;
 use abandoned::AbandonedConnections;
 use batching::{PlacementBatcher, QueuedPlacement};
+use change_batch::{ChangeBatcher, QueuedChange};
 use listen::Channel;
 use order_limit::OrderLimit;
 use server::Witness;
@@ -48,6 +50,7 @@ pub use setup::options;
 pub struct PgStore {
     sessions: Sessions,
     placing: mpsc::Sender<QueuedPlacement>,
+    changing: mpsc::Sender<QueuedChange>,
     clock: Option<Arc<dyn Clock>>,
     wakeups: Arc<Wakeups>,
     channel: Arc<Channel>,
@@ -82,6 +85,13 @@ impl PgStore {
         let batcher = PlacementBatcher { sessions: sessions.clone(), clock: clock.clone() };
         let mut helpers = JoinSet::new();
         helpers.spawn(batcher.serve(queue));
+        let (changing, queue) = mpsc::channel(change_batch::QUEUE);
+        let batcher = ChangeBatcher {
+            sessions: sessions.clone(),
+            clock: clock.clone(),
+            channel: Arc::clone(&channel),
+        };
+        helpers.spawn(batcher.serve(queue));
         helpers.spawn(listen::announce(Arc::clone(&channel), sessions.clone()));
         if let Some(direct) = direct {
             helpers.spawn(listen::listen(Arc::clone(&channel), direct, witness));
@@ -89,6 +99,7 @@ impl PgStore {
         Ok(Self {
             sessions,
             placing,
+            changing,
             clock,
             wakeups,
             channel,

@@ -1,7 +1,8 @@
 //! Orders: placed in batches, changed under their row's lock, read as one snapshot.
 
 use super::batching::QueuedPlacement;
-use super::change::OrderChange;
+use super::change::{OrderChange, SingleChange};
+use super::change_batch::QueuedChange;
 use super::placement::{KeyedPlacement, SinglePlacement};
 use super::session::{AttemptError, Tx, Work};
 use super::{PgStore, bind, bound, sql};
@@ -55,12 +56,9 @@ impl OrderRepository for PgStore {
         options: LoadOptions,
         decide: Decide,
     ) -> Result<bool, StorageError> {
-        let channel = Arc::clone(&self.channel);
-        let change = OrderChange { id, options, decide, channel, attempted: None };
-        let permit = self.order_limit.take(id, self.sessions.time_limit).await?;
-        let wakeups = self.sessions.run_holding(change, self.now(), permit).await?;
-        self.channel.wake(wakeups.unwrap_or_default());
-        Ok(wakeups.is_some())
+        let change = OrderChange { id, options, decide, attempted: None };
+        let limited = tokio::time::timeout(self.sessions.time_limit, self.decide(change));
+        limited.await.map_err(|_| StorageError::Unavailable)?
     }
 
     async fn aggregate(
@@ -106,6 +104,21 @@ impl OrderRepository for PgStore {
 }
 
 impl PgStore {
+    /// In a batch, or by itself where the batch could not. `false` when there is no such order.
+    async fn decide(&self, change: OrderChange) -> Result<bool, StorageError> {
+        let (reply, answer) = oneshot::channel();
+        let queued = QueuedChange { change, reply };
+        self.changing.send(queued).await.map_err(|_| StorageError::Unavailable)?;
+        let Some(change) = answer.await.map_err(|_| StorageError::Unavailable)? else {
+            return Ok(true);
+        };
+        let permit = self.order_limit.take(change.id, self.sessions.time_limit).await?;
+        let single = SingleChange { change, channel: Arc::clone(&self.channel) };
+        let wakeups = self.sessions.run_holding(single, self.now(), permit).await?;
+        self.channel.wake(wakeups.unwrap_or_default());
+        Ok(wakeups.is_some())
+    }
+
     async fn order_rows(
         &self,
         query: OrderQuery,

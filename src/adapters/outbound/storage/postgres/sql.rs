@@ -87,19 +87,40 @@ pub const WAITING: &str = "SELECT sum(waiting)::bigint FROM queue_length";
 /// than the lock.
 pub const LOCK_ORDER: &str = "SELECT last_change::text FROM orders WHERE id = $1::uuid FOR UPDATE";
 
-/// The aggregate under its lock, and the time. Claiming changes tasks without the order's lock, so
-/// they are locked as well.
-pub const LOAD: &str = concat!(
-    "WITH t AS MATERIALIZED (SELECT * FROM tasks t WHERE t.order_id = $1::uuid \
-     AND t.state IN ('queued', 'running') AND ",
-    known_kind!(),
-    " ORDER BY t.id FOR UPDATE) SELECT json_build_object('order', o, 'registrations', ",
-    registrations_json!(),
-    ", 'refunds', ",
-    refunds_json!(),
-    ", 'tasks', (SELECT coalesce(json_agg(t), '[]') FROM t))::text, ",
-    now!("$2"),
-    " FROM orders o WHERE o.id = $1::uuid"
+/// `$1` orders: those of them that nobody holds.
+pub const LOCK_FREE_ORDERS: &str = "SELECT id::text FROM orders WHERE id = ANY ($1::text[]::uuid[]) \
+    ORDER BY id FOR UPDATE SKIP LOCKED";
+
+/// Aggregates under their locks, and the time: `$1` orders, `$2` a test's now. Claiming changes tasks without
+/// the order's lock, so they are locked as well.
+macro_rules! load {
+    ($locked:literal, $complete:literal) => {
+        concat!(
+            "WITH t AS MATERIALIZED (SELECT * FROM tasks t WHERE t.order_id = ANY ($1::text[]::uuid[]) \
+             AND t.state IN ('queued', 'running') AND ",
+            known_kind!(),
+            " ORDER BY t.id FOR UPDATE ",
+            $locked,
+            ") SELECT json_build_object('order', o, 'registrations', ",
+            registrations_json!(),
+            ", 'refunds', ",
+            refunds_json!(),
+            ", 'tasks', (SELECT coalesce(json_agg(t), '[]') FROM t WHERE t.order_id = o.id))::text, ",
+            now!("$2"),
+            " FROM orders o WHERE o.id = ANY ($1::text[]::uuid[])",
+            $complete
+        )
+    };
+}
+
+pub const LOAD: &str = load!("", "");
+
+/// Without those of which somebody holds a task.
+pub const LOAD_FREE: &str = load!(
+    "SKIP LOCKED",
+    " AND NOT EXISTS (SELECT 1 FROM tasks x WHERE x.order_id = o.id AND x.state IN ('queued', 'running') \
+     AND x.kind IN ('register_payment', 'cancel_payment', 'refund_payment', 'sync_payment') \
+     AND x.id NOT IN (SELECT id FROM t))"
 );
 
 /// The first event of each order of `placed`; all that it tells is in the order's own row.
