@@ -213,7 +213,7 @@ fn probes(config: &Config, metrics: &Metrics) -> anyhow::Result<Vec<Arc<dyn Syst
         let probe = HealthProbe::new(ProbeConfig {
             system: health.system,
             url: health.url.clone(),
-            ca_file: health.ca_file.clone(),
+            transport: health.transport.clone(),
             ttl: health.ttl,
             timeout: health.timeout,
         })?;

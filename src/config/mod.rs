@@ -110,13 +110,14 @@ impl Config {
     fn assemble(mut env: Environment, sandbox: bool) -> Result<(Self, Vec<Problem>), Problems> {
         let service = service::read(&mut env, sandbox);
         let instance = service.instance_id.clone();
-        let id = instance.as_str();
+        let proxy = service.outbound_proxy.clone();
+        let outward = system::Outward { instance_id: instance.as_str(), proxy: proxy.as_ref() };
         let payment = payment::read(&mut env);
-        let payment_systems = vendors::payments(&mut env, &payment.providers.0, id);
+        let payment_systems = vendors::payments(&mut env, &payment.providers.0, outward);
         let (catalog, max_price_age, catalog_health) =
-            vendors::catalog(&mut env, id, service.cache_url.clone());
+            vendors::catalog(&mut env, outward, service.cache_url.clone());
         let (recommendations, recommendations_empty_on, recommendations_health) =
-            vendors::recommendations(&mut env, id);
+            vendors::recommendations(&mut env, outward);
         let around = payment::Surroundings {
             instance,
             request_timeout: service.limits.request_timeout,

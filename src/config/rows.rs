@@ -197,6 +197,7 @@ pub(super) const SERVICE: &[Row] = &[
     row("WRITE_TIMEOUT", "30s"),
     row("RATE_LIMIT_PER_SECOND", "0"),
     row("RATE_LIMIT_BURST", "0"),
+    url("OUTBOUND_PROXY", Default::Unset),
     row("WEBHOOK_TIMEOUT", "10s"),
     row("WEBHOOK_SCHEDULE", "5s,30s,2m,10m,1h,3h,6h,12h,1d"),
     unset("WEBHOOK_ALLOW_HOSTS"),

@@ -9,6 +9,7 @@ use crate::adapters::inbound::api::auth::TokensConfig;
 use crate::adapters::inbound::api::quota::QuotaConfig;
 use crate::adapters::inbound::http_kit::connections::ConnectionLimits;
 use crate::adapters::inbound::http_kit::incoming::BodyLimits;
+use crate::adapters::outbound::http_client::ProxyUrl;
 use crate::adapters::outbound::remote_cache::CacheUrl;
 use crate::adapters::resilience::settings::Concurrency;
 use crate::core::domain::ids::InstanceId;
@@ -34,6 +35,8 @@ pub struct ServiceConfig {
     /// Where instances share the catalog's answers; without it each has its own.
     pub cache_url: Option<CacheUrl>,
     pub webhooks: WebhooksConfig,
+    /// `OUTBOUND_PROXY`: partners are called through it; webhooks never.
+    pub outbound_proxy: Option<ProxyUrl>,
     pub limits: LimitsConfig,
     pub readiness_external: ReadinessExternal,
     pub telemetry: TelemetryConfig,
@@ -138,6 +141,7 @@ pub(super) fn read(env: &mut Environment, sandbox: bool) -> ServiceConfig {
             migrate_on_start: vars.migrate_on_start.0,
         },
         cache_url: vars.cache_url.map(|url| url.0),
+        outbound_proxy: vars.outbound_proxy.map(|proxy| proxy.0),
         webhooks: WebhooksConfig {
             timeout: vars.webhook_timeout.0,
             schedule: vars.webhook_schedule.0,

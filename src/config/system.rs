@@ -3,14 +3,13 @@
 use super::environment::Environment;
 use super::rows;
 use super::vars::SystemVars;
-use crate::adapters::outbound::http_client::Url;
+use crate::adapters::outbound::http_client::{ProxyUrl, Transport, Url};
 use crate::adapters::resilience::breaker::BreakerConfig;
 use crate::adapters::resilience::guards::GuardConfig;
 use crate::adapters::resilience::settings::{
     BulkheadConfig, InvalidSetting, RetryConfig, TimeoutConfig,
 };
 use crate::core::domain::unavailable::System;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// A probe that hangs for so long is lost, however short the system's calls are.
@@ -21,6 +20,20 @@ pub(super) struct SystemParts {
     pub(super) base_url: Url,
     pub(super) guards: GuardConfig,
     pub(super) health: HealthConfig,
+    pub(super) transport: Transport,
+}
+
+/// What this process brings along to each system.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outward<'a> {
+    pub(super) instance_id: &'a str,
+    pub(super) proxy: Option<&'a ProxyUrl>,
+}
+
+impl Outward<'_> {
+    fn transport(self) -> Transport {
+        Transport { proxy: self.proxy.cloned(), ..Transport::default() }
+    }
 }
 
 /// How a system is asked whether it lives, apart from its business.
@@ -29,8 +42,7 @@ pub struct HealthConfig {
     pub system: System,
     /// At the host's root, whatever the path of the base URL.
     pub url: Url,
-    /// PEM roots, where the system's certificate hangs on others than the machine carries.
-    pub ca_file: Option<PathBuf>,
+    pub transport: Transport,
     /// For how long an answer serves everyone who asks.
     pub ttl: Duration,
     pub timeout: Duration,
@@ -41,7 +53,7 @@ pub(super) fn read(
     env: &mut Environment,
     system: System,
     own: &[(&str, &'static str)],
-    instance_id: &str,
+    outward: Outward<'_>,
 ) -> SystemParts {
     let prefix = rows::prefix(system);
     let vars: SystemVars = env.group(&prefix, &rows::of_system(system, own));
@@ -60,7 +72,7 @@ pub(super) fn read(
                 max_wait: vars.max_wait.0,
                 concurrency: vars.concurrency.0,
             },
-            breaker: breaker(&vars, instance_id),
+            breaker: breaker(&vars, outward.instance_id),
             retry: RetryConfig {
                 max_attempts: vars.retry_max_attempts.0,
                 base: vars.retry_base.0,
@@ -72,11 +84,12 @@ pub(super) fn read(
         health: HealthConfig {
             system,
             url: health_url,
-            ca_file: None,
+            transport: outward.transport(),
             ttl: vars.health_ttl.0,
             timeout: vars.health_timeout.0,
         },
         base_url: vars.base_url.0,
+        transport: outward.transport(),
     };
     check(env, &prefix, &parts);
     parts

@@ -5,7 +5,8 @@
 use super::durations::{DAY, HOUR, Looks, MINUTE, Pauses, SECOND, Span, SpanOrOff};
 use super::words::{
     Address, BaseUrl, Choice, DatabaseUrl, Fraction, Hosts, Label, LogFilter, NamedTokens,
-    NumberPrefix, OneOf, Origins, Providers, ReturnUrl, RootPath, SharedCache, Token, Whole,
+    NumberPrefix, OneOf, Origins, OutboundProxy, Providers, ReturnUrl, RootPath, SharedCache,
+    Token, Whole,
 };
 use crate::adapters::resilience::breaker::{BreakerMode, SlowAs, WindowKind};
 use crate::adapters::resilience::settings::Concurrency;
@@ -129,6 +130,7 @@ pub(super) struct ServiceVars {
     pub(super) audit_retention: Span<{ MINUTE }, { 3650 * DAY }>,
     pub(super) buyer_retention: Span<{ MINUTE }, { 3650 * DAY }>,
     pub(super) order_retention: SpanOrOff<{ 7 * DAY }, { 3650 * DAY }>,
+    pub(super) outbound_proxy: Option<OutboundProxy>,
     pub(super) webhook_timeout: Span<100, { MINUTE }>,
     pub(super) webhook_schedule: Pauses,
     pub(super) webhook_allow_hosts: Option<Hosts>,

@@ -186,6 +186,17 @@ impl<'de> Deserialize<'de> for Hosts {
     }
 }
 
+/// A proxy's address.
+#[derive(Debug, Clone)]
+pub(super) struct OutboundProxy(pub(super) http_client::ProxyUrl);
+
+impl<'de> Deserialize<'de> for OutboundProxy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| http_client::ProxyUrl::parse(text).map(Self);
+        read(deserializer, parse, || "http://[name:password@]host:port".into())
+    }
+}
+
 /// Origins as browsers write them, or `*` for every page there is.
 #[derive(Debug, Clone)]
 pub(super) struct Origins(pub(super) Vec<String>);

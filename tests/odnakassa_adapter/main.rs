@@ -10,7 +10,7 @@ mod answers;
 mod requests;
 mod sandbox;
 
-use order_service::adapters::outbound::http_client::base_url;
+use order_service::adapters::outbound::http_client::{Transport, base_url};
 use order_service::adapters::outbound::odnakassa::{OdnaKassaAdapter, OdnaKassaConfig};
 use order_service::adapters::resilience::breaker::Breaker;
 use order_service::adapters::resilience::clock::MonotonicClock;
@@ -33,6 +33,7 @@ impl Guarded for OdnaKassaAdapter {
 fn config(url: &str) -> OdnaKassaConfig {
     OdnaKassaConfig {
         base_url: base_url(url).unwrap(),
+        transport: Transport::default(),
         api_key: SecretString::from(API_KEY),
         webhook_secrets: Vec::new(),
         guards: guards(),

@@ -10,7 +10,7 @@ mod answers;
 mod requests;
 mod sandbox;
 
-use order_service::adapters::outbound::http_client::base_url;
+use order_service::adapters::outbound::http_client::{Transport, base_url};
 use order_service::adapters::outbound::sber::{Credentials, Protocol, SberAdapter, SberConfig};
 use order_service::adapters::resilience::breaker::Breaker;
 use order_service::adapters::resilience::clock::MonotonicClock;
@@ -39,7 +39,7 @@ fn config(url: &str, protocol: Protocol) -> SberConfig {
             password: SecretString::from(PASSWORD),
         },
         callback_key: None,
-        ca_file: None,
+        transport: Transport::default(),
         guards: guards(),
     }
 }

@@ -3,9 +3,10 @@
 
 use crate::adapters::observe::adapter_events::Untold;
 use crate::adapters::observe::systems::{Probed, SystemHealth};
-use crate::adapters::outbound::http_client::{self, BuildError, HttpConfig, PartnerClient, Url};
+use crate::adapters::outbound::http_client::{
+    self, BuildError, HttpConfig, PartnerClient, Transport, Url,
+};
 use crate::core::domain::unavailable::System;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -14,8 +15,7 @@ use tokio::time::{Instant, timeout};
 pub struct ProbeConfig {
     pub system: System,
     pub url: Url,
-    /// PEM roots that the system's certificate hangs on.
-    pub ca_file: Option<PathBuf>,
+    pub transport: Transport,
     /// How long a finding serves.
     pub ttl: Duration,
     pub timeout: Duration,
@@ -48,7 +48,7 @@ impl HealthProbe {
                 connect_timeout: config.timeout,
                 read_timeout: config.timeout,
                 max_concurrent: 1,
-                ca_file: config.ca_file.clone(),
+                transport: config.transport.clone(),
             },
             Arc::new(Untold),
         )?;
@@ -125,7 +125,8 @@ mod tests {
     fn probe(url: Url) -> HealthProbe {
         let (system, timeout) = (System::Catalog, Duration::from_secs(3));
         let ttl = Duration::from_secs(30);
-        HealthProbe::new(ProbeConfig { system, url, ca_file: None, ttl, timeout }).unwrap()
+        HealthProbe::new(ProbeConfig { system, url, transport: Transport::default(), ttl, timeout })
+            .unwrap()
     }
 
     async fn finding(probe: &HealthProbe) -> Probed {

@@ -6,7 +6,7 @@ mod sber;
 
 use super::environment::Environment;
 use super::rows::{self, Row};
-use super::system::{self, HealthConfig, SystemParts};
+use super::system::{self, HealthConfig, Outward, SystemParts};
 use super::vars::{CatalogVars, EmptyOn, RecommendationsVars};
 use crate::adapters::outbound::catalog::{CacheConfig, CatalogConfig};
 use crate::adapters::outbound::odnakassa::OdnaKassaConfig;
@@ -64,9 +64,9 @@ const fn vendor(provider: Provider) -> Vendor {
 pub(super) fn payments(
     env: &mut Environment,
     preference: &Preference,
-    id: &str,
+    outward: Outward<'_>,
 ) -> Vec<PaymentSystem> {
-    let read = |provider| payment(env, provider, preference.contains(provider), id);
+    let read = |provider| payment(env, provider, preference.contains(provider), outward);
     Provider::ALL.into_iter().filter_map(read).collect()
 }
 
@@ -74,7 +74,7 @@ fn payment(
     env: &mut Environment,
     provider: Provider,
     in_use: bool,
-    id: &str,
+    outward: Outward<'_>,
 ) -> Option<PaymentSystem> {
     let Vendor { defaults, rows, read } = vendor(provider);
     let (system, prefix) = (System::Payment(provider), rows::prefix(provider.into()));
@@ -89,7 +89,7 @@ fn payment(
         }
     };
     env.reading_because(&why, |env| {
-        let mut parts = system::read(env, system, defaults, id);
+        let mut parts = system::read(env, system, defaults, outward);
         let vendor = read(env, &mut parts);
         let (health, call_timeout) = (parts.health, parts.guards.timeouts.call);
         Some(PaymentSystem { provider, vendor, health, call_timeout })
@@ -99,10 +99,10 @@ fn payment(
 /// With the age up to which a cached price may serve an order.
 pub(super) fn catalog(
     env: &mut Environment,
-    id: &str,
+    outward: Outward<'_>,
     shared: Option<CacheUrl>,
 ) -> (CatalogConfig, Duration, HealthConfig) {
-    let system = system::read(env, System::Catalog, &[], id);
+    let system = system::read(env, System::Catalog, &[], outward);
     let vars: CatalogVars = env.group("CATALOG_", rows::CATALOG);
     for (name, age) in
         [("CATALOG_MAX_STALE", vars.max_stale.0), ("CATALOG_MAX_PRICE_AGE", vars.max_price_age.0)]
@@ -114,6 +114,7 @@ pub(super) fn catalog(
     let config = CatalogConfig {
         base_url: system.base_url,
         guards: system.guards,
+        transport: system.transport,
         cache: CacheConfig {
             capacity: u64::from(vars.cache_capacity.0),
             ttl: vars.cache_ttl.0,
@@ -127,10 +128,11 @@ pub(super) fn catalog(
 
 pub(super) fn recommendations(
     env: &mut Environment,
-    id: &str,
+    outward: Outward<'_>,
 ) -> (RecommendationsConfig, EmptyOn, HealthConfig) {
-    let system = system::read(env, System::Recommendations, &[], id);
+    let system = system::read(env, System::Recommendations, &[], outward);
     let vars: RecommendationsVars = env.group("RECOMMENDATIONS_", rows::RECOMMENDATIONS);
-    let config = RecommendationsConfig { base_url: system.base_url, guards: system.guards };
-    (config, vars.empty_on.0, system.health)
+    let SystemParts { base_url, guards, transport, health } = system;
+    let config = RecommendationsConfig { base_url, guards, transport };
+    (config, vars.empty_on.0, health)
 }

@@ -34,5 +34,6 @@ pub(super) fn read(env: &mut Environment, system: &mut SystemParts) -> OdnaKassa
         api_key: vars.api_key.0,
         webhook_secrets: vars.webhook_secret.unwrap_or_default().0,
         guards: system.guards.clone(),
+        transport: system.transport.clone(),
     }
 }

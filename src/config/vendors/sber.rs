@@ -58,13 +58,14 @@ pub(super) fn read(env: &mut Environment, system: &mut SystemParts) -> SberConfi
     if callback_key.is_none() && protocol == Protocol::Classic {
         env.warn("SBER_CALLBACK_SECRET", "the bank's secret: without it callbacks prove nothing");
     }
-    system.health.ca_file.clone_from(&vars.ca_file);
+    system.transport.ca_file = vars.ca_file;
+    system.health.transport = system.transport.clone();
     SberConfig {
         base_url: system.base_url.clone(),
         protocol,
         credentials: credentials(env, vars.username, vars.password, vars.token),
         callback_key,
-        ca_file: vars.ca_file,
+        transport: system.transport.clone(),
         guards: system.guards.clone(),
     }
 }

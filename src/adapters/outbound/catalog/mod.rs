@@ -12,7 +12,9 @@ pub use cache::CacheConfig;
 use crate::adapters::observe::adapter_events::{AdapterEvent, AdapterEvents};
 use crate::adapters::observe::log_throttle::LogThrottle;
 use crate::adapters::outbound::alarm::ConfigAlarm;
-use crate::adapters::outbound::http_client::{self, BuildError, HttpConfig, PartnerClient, Url};
+use crate::adapters::outbound::http_client::{
+    self, BuildError, HttpConfig, PartnerClient, Transport, Url,
+};
 use crate::adapters::outbound::read_answer::{self, ReadRefusal};
 use crate::adapters::outbound::remote_cache::RemoteCacheConfig;
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
@@ -62,6 +64,7 @@ pub struct CatalogConfig {
     pub shared: Option<RemoteCacheConfig>,
     /// `CATALOG_STALE_AFTER`: how long a cached answer waits for a fresh one.
     pub stale_after: Duration,
+    pub transport: Transport,
 }
 
 impl CatalogConfig {
@@ -70,6 +73,7 @@ impl CatalogConfig {
     pub fn new(base_url: Url) -> Self {
         Self {
             base_url,
+            transport: Transport::default(),
             guards: GuardConfig {
                 timeouts: TimeoutConfig {
                     connect: Duration::from_secs(1),
@@ -140,7 +144,7 @@ impl CatalogAdapter {
         let system = System::Catalog;
         let Guards { breaker, semaphore, call_timeout, retry } =
             Guards::new(system, &config.guards, clock, observer)?;
-        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), config.transport);
         let client = http_client::build(&http, Arc::clone(&events))?;
         let shared = config
             .shared

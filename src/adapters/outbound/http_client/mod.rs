@@ -11,12 +11,13 @@ mod resolver;
 mod retry_after;
 #[cfg(test)]
 mod tests;
+mod transport;
 
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::resilience::guards::GuardConfig;
 use build::USER_AGENT;
 use reqwest::Certificate;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ pub use destination::{Destination, DestinationRules, is_public};
 pub use exchange::{MAX_BODY_BYTES, PartnerClient, PartnerReply};
 pub use public::{EXCERPT_BYTES, PublicClient, PublicReply, build_public};
 pub use reqwest::Url;
+pub use transport::{ProxyUrl, Transport};
 
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
@@ -38,20 +40,19 @@ pub struct HttpConfig {
     pub read_timeout: Duration,
     /// Of the adapter's semaphore: the pool keeps a quarter more.
     pub max_concurrent: u32,
-    /// PEM roots that this client trusts beside the system's.
-    pub ca_file: Option<PathBuf>,
+    pub transport: Transport,
 }
 
 impl HttpConfig {
     /// For a partner behind these guards.
     #[must_use]
-    pub fn behind(guards: &GuardConfig, base_url: Url, ca_file: Option<PathBuf>) -> Self {
+    pub fn behind(guards: &GuardConfig, base_url: Url, transport: Transport) -> Self {
         Self {
             base_url,
             connect_timeout: guards.timeouts.connect,
             read_timeout: guards.timeouts.read,
             max_concurrent: guards.bulkhead.max_concurrent,
-            ca_file,
+            transport,
         }
     }
 }
@@ -102,10 +103,14 @@ pub fn build(
         .connect_timeout(config.connect_timeout)
         .read_timeout(config.read_timeout)
         .pool_max_idle_per_host(usize::try_from(pool).unwrap_or(usize::MAX))
-        .pool_idle_timeout(POOL_IDLE_TIMEOUT);
-    if let Some(path) = &config.ca_file {
+        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+        .no_proxy();
+    if let Some(proxy) = &config.transport.proxy {
+        builder = builder.proxy(proxy.proxy().map_err(BuildError::Client)?);
+    }
+    if let Some(path) = &config.transport.ca_file {
         builder = builder.tls_certs_merge(certificates(path)?);
-    } else if config.base_url.scheme() == "http" {
+    } else if config.base_url.scheme() == "http" && config.transport.proxy.is_none() {
         // Without redirects no TLS will ever be spoken: a system without roots is fine.
         builder = builder.tls_certs_only([]);
     }

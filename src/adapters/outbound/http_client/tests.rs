@@ -23,7 +23,7 @@ fn config(url: &str) -> HttpConfig {
         connect_timeout: Duration::from_secs(5),
         read_timeout: Duration::from_secs(5),
         max_concurrent: 2,
-        ca_file: None,
+        transport: Transport::default(),
     }
 }
 
@@ -77,7 +77,7 @@ async fn a_connection_that_was_never_made_is_harmless() {
 async fn a_handshake_that_stalls_or_fails_is_harmless() {
     let mut config = config("https://127.0.0.1");
     config.connect_timeout = Duration::from_millis(100);
-    config.ca_file = Some(
+    config.transport.ca_file = Some(
         concat!(env!("CARGO_MANIFEST_DIR"), "/src/adapters/outbound/signature/certificate.pem")
             .into(),
     );
@@ -95,7 +95,7 @@ async fn a_handshake_that_stalls_or_fails_is_harmless() {
 fn a_ca_file_that_is_none_is_named() {
     let mut config = config("https://127.0.0.1");
     for file in ["no/such/file.pem", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")] {
-        config.ca_file = Some(file.into());
+        config.transport.ca_file = Some(file.into());
         let refused = build(&config, Arc::new(Untold)).unwrap_err().to_string();
         assert!(refused.contains(file), "{refused}");
     }
@@ -177,4 +177,41 @@ async fn each_exchange_is_told_once_however_it_ends() {
     drop(tokio::time::timeout(moment, client.send(client.get(url), None)).await);
     let expected = [(Some(503), None), (None, Some("broken")), (None, Some("cancelled"))];
     assert_eq!(*heard.0.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_partner_is_called_through_the_proxy_that_was_asked_for_and_through_no_other() {
+    let (proxy, asked) = serve_once(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()).await;
+    let mut config = config("http://bank.example/");
+    config.transport.proxy = ProxyUrl::parse(proxy.trim_end_matches("/x"));
+    let client = build(&config, Arc::new(Untold)).unwrap();
+    let request = client.get("http://bank.example/pay");
+    assert_eq!(client.send(request, None).await.unwrap().status, 204);
+    let heard = asked.await.unwrap();
+    assert!(heard.starts_with("GET http://bank.example/pay HTTP/1.1\r\n"), "{heard}");
+}
+
+/// Runs in a process of its own, whose environment the next test makes.
+#[tokio::test]
+#[ignore = "the next test runs it"]
+async fn where_the_environment_names_a_proxy_the_partner_is_called_itself() {
+    let (partner, asked) = serve_once(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()).await;
+    let client = build(&config(&partner), Arc::new(Untold)).unwrap();
+    assert_eq!(client.send(client.get(&partner), None).await.unwrap().status, 204);
+    assert!(asked.await.unwrap().starts_with("GET /x "));
+}
+
+/// What a shell says of proxies is not said to us.
+#[test]
+fn the_proxies_of_the_environment_are_not_obeyed() {
+    let room = "adapters::outbound::http_client::tests";
+    let test = "where_the_environment_names_a_proxy_the_partner_is_called_itself";
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", &format!("{room}::{test}"), "--ignored"]).env_remove("NO_PROXY");
+    for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        child.env(variable, "http://127.0.0.1:9");
+    }
+    let ended = child.output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && told.contains("1 passed"), "{told}");
 }

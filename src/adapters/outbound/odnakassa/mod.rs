@@ -7,7 +7,9 @@ mod wire;
 
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::outbound::alarm::ConfigAlarm;
-use crate::adapters::outbound::http_client::{self, BuildError, HttpConfig, PartnerClient, Url};
+use crate::adapters::outbound::http_client::{
+    self, BuildError, HttpConfig, PartnerClient, Transport, Url,
+};
 use crate::adapters::outbound::payment_failure::conclude;
 use crate::adapters::resilience::breaker::Breaker;
 use crate::adapters::resilience::clock::MonotonicClock;
@@ -40,6 +42,7 @@ pub struct OdnaKassaConfig {
     /// All that are valid while one replaces another. Without any, a webhook is an unsigned hint.
     pub webhook_secrets: Vec<SecretString>,
     pub guards: GuardConfig,
+    pub transport: Transport,
 }
 
 #[derive(Debug)]
@@ -67,7 +70,7 @@ impl OdnaKassaAdapter {
         let system = System::Payment(Provider::OdnaKassa);
         let Guards { breaker, semaphore, call_timeout, retry } =
             Guards::new(system, &config.guards, clock, observer)?;
-        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), config.transport);
         let client = http_client::build(&http, Arc::clone(&events))?;
         Ok(Self {
             base_url: config.base_url,

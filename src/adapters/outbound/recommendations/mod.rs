@@ -6,7 +6,9 @@ mod wire;
 use crate::adapters::observe::adapter_events::AdapterEvents;
 use crate::adapters::observe::log_throttle::LogThrottle;
 use crate::adapters::outbound::alarm::ConfigAlarm;
-use crate::adapters::outbound::http_client::{self, BuildError, HttpConfig, PartnerClient, Url};
+use crate::adapters::outbound::http_client::{
+    self, BuildError, HttpConfig, PartnerClient, Transport, Url,
+};
 use crate::adapters::outbound::read_answer::{self, ReadRefusal};
 use crate::adapters::resilience::breaker::{Breaker, BreakerConfig, SlowAs};
 use crate::adapters::resilience::clock::MonotonicClock;
@@ -34,6 +36,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(1);
 pub struct RecommendationsConfig {
     pub base_url: Url,
     pub guards: GuardConfig,
+    pub transport: Transport,
 }
 
 impl RecommendationsConfig {
@@ -42,6 +45,7 @@ impl RecommendationsConfig {
     pub fn new(base_url: Url) -> Self {
         Self {
             base_url,
+            transport: Transport::default(),
             guards: GuardConfig {
                 timeouts: TimeoutConfig {
                     connect: Duration::from_millis(500),
@@ -92,7 +96,7 @@ impl RecommendationsAdapter {
         let system = System::Recommendations;
         let Guards { breaker, semaphore, call_timeout, retry } =
             Guards::new(system, &config.guards, clock, observer)?;
-        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), None);
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), config.transport);
         let client = http_client::build(&http, Arc::clone(&events))?;
         Ok(Self {
             base_url: config.base_url,

@@ -1,11 +1,10 @@
 //! What the adapter is told: which of the bank's two generations is spoken, as whom, and how callbacks are
 //! checked.
 
-use crate::adapters::outbound::http_client::Url;
+use crate::adapters::outbound::http_client::{Transport, Url};
 use crate::adapters::outbound::signature::RsaKey;
 use crate::adapters::resilience::guards::GuardConfig;
 use secrecy::SecretString;
-use std::path::PathBuf;
 
 /// Which generation of the gateway is spoken (`SBER_PROTOCOL`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +43,6 @@ pub struct SberConfig {
     pub credentials: Credentials,
     /// Without one a callback is an unsigned hint.
     pub callback_key: Option<CallbackKey>,
-    /// The bank's certificates hang on a national root that systems do not carry.
-    pub ca_file: Option<PathBuf>,
+    pub transport: Transport,
     pub guards: GuardConfig,
 }

@@ -64,7 +64,7 @@ impl SberAdapter {
         let system = System::Payment(Provider::Sber);
         let Guards { breaker, semaphore, call_timeout, retry } =
             Guards::new(system, &config.guards, clock, observer)?;
-        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), config.ca_file);
+        let http = HttpConfig::behind(&config.guards, config.base_url.clone(), config.transport);
         let client = http_client::build(&http, Arc::clone(&events))?;
         Ok(Self {
             base_url: config.base_url,
