@@ -72,6 +72,18 @@ async fn every_route_is_documented_and_every_documented_route_is_served() {
 }
 
 #[test]
+fn what_shops_are_sent_is_in_the_document() {
+    let document = document();
+    let told = &document["webhooks"]["event"]["post"];
+    let body = &told["requestBody"]["content"]["application/json"]["schema"]["$ref"];
+    let name = body.as_str().unwrap().rsplit('/').next().unwrap();
+    assert!(document["components"]["schemas"][name]["properties"]["sequence"].is_object());
+    let headers: Vec<_> =
+        told["parameters"].as_array().unwrap().iter().map(|p| &p["name"]).collect();
+    assert_eq!(headers, ["webhook-id", "webhook-timestamp", "webhook-signature"]);
+}
+
+#[test]
 fn every_failure_is_documented_with_the_body_that_it_has() {
     let mut told = BTreeSet::new();
     for (method, path, operation) in operations(&document()) {

@@ -73,12 +73,21 @@ use utoipa::openapi::path::Operation;
 struct Document;
 
 /// As it goes over the wire.
-static COMPACT: LazyLock<String> =
-    LazyLock::new(|| Document::openapi().to_json().expect("strings and numbers under string keys"));
+static COMPACT: LazyLock<String> = LazyLock::new(|| told(Document::openapi().to_json()));
 
 /// The document as JSON, for people's eyes.
 pub fn openapi_json() -> String {
-    Document::openapi().to_pretty_json().expect("strings and numbers under string keys")
+    told(Document::openapi().to_pretty_json())
+}
+
+/// What shops are sent, which the library has no place for.
+const WEBHOOKS: &str = include_str!("webhooks.json");
+
+/// The document, with that as its last member.
+fn told(document: serde_json::Result<String>) -> String {
+    let document = document.expect("strings and numbers under string keys");
+    let open = document.trim_end().strip_suffix('}').expect("a document is an object").trim_end();
+    format!("{open},\n  \"webhooks\": {}\n}}\n", WEBHOOKS.trim_end())
 }
 
 pub async fn openapi() -> Response {
