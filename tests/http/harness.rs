@@ -224,12 +224,18 @@ impl Harness {
 
     /// Brings whatever is due.
     pub async fn deliver_webhooks(&self) {
+        self.deliver_webhooks_by(&[5, 60]).await;
+    }
+
+    /// Brings whatever is due, with these pauses in seconds between attempts.
+    pub async fn deliver_webhooks_by(&self, pauses: &[u64]) {
+        let pauses = pauses.iter().copied().map(Duration::from_secs).collect();
         let deliver = DeliverWebhooks {
             queue: self.store.store.clone(),
             outbox: self.store.clone(),
             orders: self.store.clone(),
             sender: self.receiver.clone(),
-            schedule: WebhookSchedule::new([5, 60].map(Duration::from_secs).to_vec()).unwrap(),
+            schedule: WebhookSchedule::new(pauses).unwrap(),
             at_a_time: 4,
             timeout: Duration::from_secs(10),
             body: api::event_json,

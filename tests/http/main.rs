@@ -27,4 +27,5 @@ mod sync_requests;
 mod tasks;
 mod tokens;
 mod webhook_endpoints;
+mod webhook_schedules;
 mod webhooks;
