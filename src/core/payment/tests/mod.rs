@@ -5,6 +5,7 @@
 
 mod cancelling;
 mod contradicting;
+mod fine_print;
 mod looking;
 mod operating;
 mod property;
