@@ -104,6 +104,12 @@ pub const FAN_OUT: &str = "INSERT INTO webhook_deliveries (endpoint_id, order_id
 /// `?1` the new position.
 pub const MOVE_CURSOR: &str = "UPDATE webhook_cursor SET position = ?1 WHERE id = 1";
 
+pub const ANY_ENABLED: &str = "SELECT 'yes' FROM webhook_endpoints WHERE disabled IS NULL LIMIT 1";
+
+/// `?1` now.
+pub const ANY_DUE: &str =
+    "SELECT 'yes' FROM webhook_endpoints WHERE disabled IS NULL AND due_at <= ?1 LIMIT 1";
+
 /// `?1` token, `?2` until when, `?3` now, `?4` how many.
 pub const CLAIM: &str = "UPDATE webhook_endpoints SET lease_token = ?1, lease_until = ?2 WHERE id IN \
     (SELECT id FROM webhook_endpoints WHERE disabled IS NULL AND due_at <= ?3 \
