@@ -53,6 +53,7 @@ use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
@@ -243,7 +244,7 @@ impl Harness {
             events: Arc::new(Unheard),
         };
         for held in deliver.claim(10).await.unwrap() {
-            deliver.serve(held).await.unwrap();
+            deliver.serve(held, &CancellationToken::new()).await.unwrap();
         }
     }
 

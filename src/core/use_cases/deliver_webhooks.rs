@@ -19,6 +19,7 @@ use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// Events that become deliveries in one transaction.
 const FAN_OUT: usize = 200;
@@ -95,16 +96,20 @@ impl DeliverWebhooks {
         Ok(claimed.into_iter().map(|endpoint| HeldEndpoint { endpoint, token, until }).collect())
     }
 
-    /// Brings what is due at an endpoint, until nothing is, a guard closes it, or the lease nears its end; then gives
-    /// it back.
+    /// Brings what is due at an endpoint, until nothing is, a guard closes it, the lease nears its end, or this
+    /// instance is to stop; then gives it back. What has begun is always brought to its end.
     ///
     /// # Errors
     /// The storage cannot answer: the lease runs out by itself, and what was sent is sent once more.
-    pub async fn serve(&self, held: HeldEndpoint) -> Result<(), StorageError> {
+    pub async fn serve(
+        &self,
+        held: HeldEndpoint,
+        stop: &CancellationToken,
+    ) -> Result<(), StorageError> {
         let HeldEndpoint { endpoint, token, until } = held;
         let lease = (endpoint.id, token);
         let mut found = Found::default();
-        while !found.ends() && Instant::now() < until {
+        while !found.ends() && !stop.is_cancelled() && Instant::now() < until {
             let due = self.queue.due_deliveries(endpoint.id, self.at_a_time).await?;
             if due.is_empty() {
                 break;

@@ -61,9 +61,9 @@ impl WebhookWorker {
     fn spawn(&self, room: &Arc<Semaphore>, held: HeldEndpoint) {
         // As many were claimed as there are permits, and nobody else takes any.
         let permit = Arc::clone(room).try_acquire_owned().ok();
-        let deliver = Arc::clone(&self.deliver);
+        let (deliver, stop) = (Arc::clone(&self.deliver), self.stop.clone());
         self.tracker.spawn(async move {
-            if let Err(error) = deliver.serve(held).await {
+            if let Err(error) = deliver.serve(held, &stop).await {
                 tracing::warn!(%error, "what became of a webhook could not be stored: it is sent again");
             }
             drop(permit);
