@@ -28,7 +28,7 @@ const HOUSE: &[Room] = &[
     room("core::payment", &["core::domain"], &["thiserror", "uuid"]),
     room("core::ports", &["core::domain", "core::payment"], &["async_trait", "thiserror", "tokio::time"]),
     room("core::engine", &["core::domain", "core::payment", "core::ports"], &["thiserror", "tracing", "tokio::sync", "tokio::time", "tokio_util::task"]),
-    room("core::use_cases", &["core"], &["async_trait", "thiserror", "tracing", "tokio::sync", "tokio::time", "tokio::select", "futures_util"]),
+    room("core::use_cases", &["core"], &["async_trait", "thiserror", "tracing", "tokio::sync", "tokio::time", "tokio_util::sync", "tokio::select", "futures_util"]),
 
     // what adapters tell each other and the operator; the one seam to the exporter of spans is in it
     room("adapters::observe", &["core::domain", "core::ports", "adapters::resilience"], &["thiserror"]),
