@@ -12,6 +12,8 @@ mod listen;
 mod order_limit;
 mod orders;
 mod placement;
+#[cfg(test)]
+mod plans;
 mod records;
 mod server;
 mod service_mode;
