@@ -260,6 +260,16 @@ impl TaskQueue for SimStore {
         self.come_back(claimed).await
     }
 
+    async fn bring_forward(
+        &self,
+        lane: Option<Provider>,
+        limit: usize,
+    ) -> Result<u64, StorageError> {
+        self.travel_there().await?;
+        let brought = self.inner().bring_forward(lane, limit).await?;
+        self.come_back(brought).await
+    }
+
     async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
         self.travel_there().await?;
         let released = self.inner().release_leases(owner).await?;

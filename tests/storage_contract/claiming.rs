@@ -55,6 +55,40 @@ pub async fn the_longest_due_of_each_lane_are_taken(world: World) {
     assert_eq!(stored(&world, queued[4].id).await, queued[4]);
 }
 
+pub async fn what_only_a_breaker_holds_back_is_brought_forward_a_few_at_a_time(world: World) {
+    let sber = Some(Provider::Sber);
+    let mut held = Vec::new();
+    for (lane, reason) in [
+        (sber, Reason::BreakerOpen),
+        (sber, Reason::Retry),
+        (None, Reason::BreakerOpen),
+        (sber, Reason::BreakerOpen),
+        (sber, Reason::BreakerOpen),
+    ] {
+        let task = world.queued(lane).await;
+        let run_at = world.now() + MINUTE;
+        let later = move |d: &mut OrderAggregate, _: &TxContext| {
+            (d.tasks[0].run_at, d.tasks[0].reason) = (run_at, Some(reason));
+        };
+        world.change(task.order_id, later).await.unwrap();
+        held.push(task.id);
+        world.advance(SECOND);
+    }
+    let claimed = async || ids(&world.store.claim(&claim("i-1", &[(sber, 9)])).await.unwrap());
+    assert_eq!(claimed().await, []);
+    assert_eq!(world.store.bring_forward(sber, 2).await, Ok(2));
+    assert_eq!(stored(&world, held[0]).await.run_at, world.now());
+    let longest: HashSet<_> = claimed().await.into_iter().collect();
+    assert_eq!(longest, HashSet::from([held[0], held[3]]), "the longest waiting first");
+    assert_eq!(world.store.bring_forward(sber, 9).await, Ok(1));
+    assert_eq!(
+        world.store.bring_forward(sber, 9).await,
+        Ok(0),
+        "nor what runs or waits for another reason"
+    );
+    assert_eq!(claimed().await, [held[4]]);
+}
+
 pub async fn routine_polls_are_taken_last_however_long_they_are_due(world: World) {
     let sber = Some(Provider::Sber);
     let mut queued = Vec::new();

@@ -101,6 +101,7 @@ contract! {
     }
     claiming {
         the_longest_due_of_each_lane_are_taken,
+        what_only_a_breaker_holds_back_is_brought_forward_a_few_at_a_time,
         routine_polls_are_taken_last_however_long_they_are_due,
         what_is_not_due_is_left_alone,
         a_lease_that_ran_out_is_taken_over_and_counted,

@@ -29,6 +29,15 @@ pub trait TaskQueue: Send + Sync + fmt::Debug {
     /// longest due first. Unknown kinds are never touched.
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StorageError>;
 
+    /// Makes due at once what only a breaker of ours holds back in a lane, at most so many, the longest waiting first; how many
+    /// those were. For a lane that is open again: else a healed payment system would wait for pauses that were made while it
+    /// was ill.
+    async fn bring_forward(
+        &self,
+        lane: Option<Provider>,
+        limit: usize,
+    ) -> Result<u64, StorageError>;
+
     /// Hands back every lease of `owner`, due at once and without charge: at start, when they are
     /// those of a dead predecessor, and at the end.
     async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError>;

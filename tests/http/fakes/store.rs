@@ -143,6 +143,15 @@ impl TaskQueue for FlakyStore {
         self.store.claim(request).await
     }
 
+    async fn bring_forward(
+        &self,
+        lane: Option<Provider>,
+        limit: usize,
+    ) -> Result<u64, StorageError> {
+        self.check()?;
+        self.store.bring_forward(lane, limit).await
+    }
+
     async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
         self.store.release_leases(owner).await
     }

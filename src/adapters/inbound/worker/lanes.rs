@@ -27,6 +27,8 @@ struct Lane {
     has_more: AtomicBool,
     /// Since when no provider would let a call through, or since the last look all the same.
     closed: Mutex<Option<Instant>>,
+    /// It was closed, and what was held back meanwhile may not be due yet.
+    held_back: AtomicBool,
 }
 
 /// What the provider that serves a lane would let through.
@@ -47,6 +49,8 @@ impl Lanes {
             runs: AtomicUsize::new(0),
             has_more: AtomicBool::new(false),
             closed: Mutex::new(None),
+            // Whoever was here before may have left some.
+            held_back: AtomicBool::new(true),
         };
         let lanes = bound.chain([None]).map(lane).collect();
         Self { least, lanes, turn: AtomicUsize::new(0), freed: Notify::new() }
@@ -99,12 +103,25 @@ impl Lanes {
             *closed = None;
             return false;
         }
+        lane.held_back.store(true, Ordering::Relaxed);
         let since = *closed.get_or_insert_with(Instant::now);
         let overdue = since.elapsed() >= patience;
         if overdue {
             *closed = Some(Instant::now());
         }
         overdue
+    }
+
+    /// Whether the lane may hold back tasks that nothing holds back any more.
+    pub fn holds_back(&self, lane: Option<Provider>) -> bool {
+        self.lane(lane).is_some_and(|lane| lane.held_back.load(Ordering::Relaxed))
+    }
+
+    /// All that was held back is due.
+    pub fn holds_nothing_back(&self, lane: Option<Provider>) {
+        if let Some(lane) = self.lane(lane) {
+            lane.held_back.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Whether a claim would find something, as far as the last one told.

@@ -33,6 +33,9 @@ const CLAIM_LIMIT: Duration = Duration::from_secs(10);
 /// So long a claim waits for more runs to end, when some have and more tasks are due.
 const GATHER: Duration = Duration::from_millis(5);
 
+/// With less room than this a lane may be no more than half-open.
+const PROBES: usize = 3;
+
 /// Tasks of a lane without capacity that are looked at in one `TASK_BACKOFF_MAX`: enough to end what has
 /// to end, and no work for the database.
 const OVERDUE: usize = 2;
@@ -101,7 +104,9 @@ impl Worker {
             match timeout(CLAIM_LIMIT, self.engine.claim(lane, limit)).await {
                 Ok(Ok(claimed)) => {
                     self.events.tell(&AdapterEvent::TaskPoll);
-                    lanes.found(lane, claimed.len() == limit);
+                    let all = claimed.len() == limit;
+                    lanes
+                        .found(lane, all || (open && self.brings_forward(lanes, lane, room).await));
                     claimed.into_iter().for_each(|claimed| self.spawn(lanes, lane, claimed));
                 }
                 Ok(Err(StorageError::Unavailable)) | Err(_) => {
@@ -121,6 +126,24 @@ impl Worker {
             }
         }
         self.has_room_for_more(lanes)
+    }
+
+    /// A lane that is open again has found nothing more that is due: whether something was held back and is due now.
+    /// A few at a time, so that a payment system which fails anew has not moved them all.
+    async fn brings_forward(&self, lanes: &Lanes, lane: Option<Provider>, room: usize) -> bool {
+        // One or two places may be a breaker's probes.
+        if !lanes.holds_back(lane) || room < PROBES {
+            return false;
+        }
+        match self.engine.queue.bring_forward(lane, room * 2).await {
+            Ok(0) => {
+                lanes.holds_nothing_back(lane);
+                false
+            }
+            Ok(_) => true,
+            // The claim after this one tells of it.
+            Err(_) => false,
+        }
     }
 
     /// The provider that would be asked for the lane's tasks at this moment.

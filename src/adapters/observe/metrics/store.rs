@@ -149,6 +149,14 @@ impl<S: TaskQueue + ?Sized> TaskQueue for MeteredStore<S> {
         self.timed("claim", self.store.claim(request)).await
     }
 
+    async fn bring_forward(
+        &self,
+        lane: Option<Provider>,
+        limit: usize,
+    ) -> Result<u64, StorageError> {
+        self.timed("claim", self.store.bring_forward(lane, limit)).await
+    }
+
     async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
         self.timed("release_leases", self.store.release_leases(owner)).await
     }

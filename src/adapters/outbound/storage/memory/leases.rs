@@ -4,6 +4,7 @@ use super::state::State;
 use crate::adapters::observe::storage_upkeep::{Retention, TaskStat};
 use crate::adapters::outbound::storage::settings::PRUNE_BATCH;
 use crate::core::domain::ids::{InstanceId, TaskId};
+use crate::core::domain::provider::Provider;
 use crate::core::domain::timestamp::Timestamp;
 use crate::core::payment::task::{Lease, Reason, Task, TaskKind, TaskState};
 use crate::core::ports::task_queue::{ClaimRequest, Claimed};
@@ -50,6 +51,20 @@ impl State {
             attempts: task.attempts,
             trace: task.trace.clone(),
         })
+    }
+
+    pub fn bring_forward(&mut self, lane: Option<Provider>, limit: usize, now: Timestamp) -> u64 {
+        let kept = |task: &&mut Task| {
+            let held_back = task.reason == Some(Reason::BreakerOpen) && !task.is_routine();
+            task.state == TaskState::Queued && task.lane == lane && task.run_at > now && held_back
+        };
+        let mut kept: Vec<_> = self.tasks.values_mut().filter(kept).collect();
+        kept.sort_by_key(|task| (task.run_at, task.id));
+        let brought = kept.into_iter().take(limit).map(|task| {
+            task.run_at = now;
+            task.version += 1;
+        });
+        u64::try_from(brought.count()).unwrap_or(u64::MAX)
     }
 
     pub fn release_leases(&mut self, owner: &InstanceId, now: Timestamp) -> u64 {

@@ -139,6 +139,16 @@ impl TaskQueue for MemoryStore {
         Ok(self.state().claim(request, self.clock.now()))
     }
 
+    async fn bring_forward(
+        &self,
+        lane: Option<Provider>,
+        limit: usize,
+    ) -> Result<u64, StorageError> {
+        let brought = self.state().bring_forward(lane, limit, self.clock.now());
+        self.wakeups.wake(WakeupSet { due: brought > 0, finished: false });
+        Ok(brought)
+    }
+
     async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
         let released = self.state().release_leases(owner, self.clock.now());
         self.wakeups.wake(WakeupSet { due: released > 0, finished: false });

@@ -204,6 +204,16 @@ pub const CLAIMED: &str = concat!(
 );
 
 /// `$1` owner, `$2` a test's now. In one order, so that two who hand back cannot lock each other.
+pub const BRING_FORWARD: &str = concat!(
+    "WITH clock AS MATERIALIZED (SELECT ",
+    now!("$2"),
+    " AS now), kept AS MATERIALIZED (SELECT t.id FROM tasks t, clock WHERE t.lane = $1 AND NOT t.routine \
+     AND t.due_at > clock.now AND t.state = 'queued' AND t.reason = 'breaker_open' \
+     ORDER BY t.due_at LIMIT $3 FOR UPDATE OF t SKIP LOCKED) \
+     UPDATE tasks SET run_at = clock.now, version = version + 1 FROM kept, clock WHERE tasks.id = kept.id"
+);
+
+/// `$1` owner, `$2` a test's now.
 pub const RELEASE: &str = concat!(
     "WITH clock AS MATERIALIZED (SELECT ",
     now!("$2"),

@@ -37,6 +37,14 @@ impl TaskQueue for PgStore {
         self.run(request.clone()).await
     }
 
+    async fn bring_forward(
+        &self,
+        lane: Option<Provider>,
+        limit: usize,
+    ) -> Result<u64, StorageError> {
+        self.run(BringForward(lane, limit)).await
+    }
+
     async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
         let release = Release { owner: owner.clone(), notice: self.channel.due() };
         let released = self.run(release).await?;
@@ -99,6 +107,22 @@ impl Work for ClaimRequest {
 }
 
 /// Hands back the leases of this instance and tells the others.
+struct BringForward(Option<Provider>, usize);
+
+#[async_trait::async_trait]
+impl Work for BringForward {
+    type Output = u64;
+    const TRANSACTION: bool = false;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, AttemptError> {
+        let brought = sqlx::query(sql::BRING_FORWARD)
+            .bind(lane_word(self.0))
+            .bind(tx.now)
+            .bind(i64::try_from(self.1).unwrap_or(i64::MAX));
+        Ok(brought.execute(&mut *tx.connection).await?.rows_affected())
+    }
+}
+
 struct Release {
     owner: InstanceId,
     notice: String,

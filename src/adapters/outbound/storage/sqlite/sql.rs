@@ -254,6 +254,11 @@ pub const CLAIM: &str = concat!(
      'attempts', attempts, 'trace', trace, 'run_at', run_at)"
 );
 
+/// `$1` lane, `$2` now, `$3` how many.
+pub const BRING_FORWARD: &str = "UPDATE tasks SET run_at = $2, version = version + 1 WHERE id IN \
+    (SELECT id FROM tasks WHERE lane = $1 AND routine = 0 AND due_at > $2 AND state IN ('queued', 'running') \
+    AND state = 'queued' AND reason = 'breaker_open' ORDER BY due_at LIMIT $3)";
+
 /// `$1` owner, `$2` now.
 pub const RELEASE: &str = "UPDATE tasks SET state = 'queued', run_at = $2, lease_owner = NULL, \
     lease_token = NULL, lease_until = NULL, version = version + 1, updated_at = $2 \

@@ -35,6 +35,14 @@ impl TaskQueue for SqliteStore {
         self.write(request.clone()).await
     }
 
+    async fn bring_forward(
+        &self,
+        lane: Option<Provider>,
+        limit: usize,
+    ) -> Result<u64, StorageError> {
+        self.write(BringForward(lane, limit)).await
+    }
+
     async fn release_leases(&self, owner: &InstanceId) -> Result<u64, StorageError> {
         self.write(Release(owner.clone())).await
     }
@@ -82,6 +90,25 @@ impl Work for ClaimRequest {
 }
 
 /// Hands back the leases of this instance.
+struct BringForward(Option<Provider>, usize);
+
+#[async_trait::async_trait]
+impl Work for BringForward {
+    type Output = u64;
+
+    async fn run(&mut self, tx: &mut Tx<'_>) -> Result<u64, WriteError> {
+        let brought = sqlx::query(sql::BRING_FORWARD)
+            .bind(lane_word(self.0))
+            .bind(tx.now.micros())
+            .bind(i64::try_from(self.1).unwrap_or(i64::MAX))
+            .execute(&mut *tx.connection)
+            .await?
+            .rows_affected();
+        tx.wakeups.join(WakeupSet { due: brought > 0, finished: false });
+        Ok(brought)
+    }
+}
+
 struct Release(InstanceId);
 
 #[async_trait::async_trait]
